@@ -1,0 +1,60 @@
+"""loopx-git: todos that exactly one agent can claim, on a git ref."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from loopx_git.errors import (
+        CheckFailed,
+        Contention,
+        HeldByAnother,
+        InternalError,
+        Interrupted,
+        InvalidState,
+        LoopXError,
+        NotAllowed,
+        NotFound,
+        NotInitialised,
+        NotYourClaim,
+        OutcomeUnknown,
+        RemoteFailure,
+        UsageError,
+    )
+    from loopx_git.sdk import LoopXClient
+
+__all__ = [
+    "CheckFailed",
+    "Contention",
+    "HeldByAnother",
+    "InternalError",
+    "Interrupted",
+    "InvalidState",
+    "LoopXClient",
+    "LoopXError",
+    "NotAllowed",
+    "NotFound",
+    "NotInitialised",
+    "NotYourClaim",
+    "OutcomeUnknown",
+    "RemoteFailure",
+    "UsageError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Names are loaded when they are asked for: importing the package costs nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "LoopXClient":
+        from loopx_git import sdk as module
+    else:
+        from loopx_git import errors as module  # type: ignore[no-redef]
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,6 @@
+"""`python -m loopx_git`: the command line."""
+
+from loopx_git.cli.main import run
+
+if __name__ == "__main__":
+    run()

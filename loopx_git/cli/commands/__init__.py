@@ -1,0 +1,1 @@
+"""One file a command; `registry` names them without importing any."""

@@ -1,0 +1,22 @@
+"""`git loopx goal create`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.client.views import goal_json
+
+
+@click.argument("goal")
+@click.option("--title", help="What it is about (default: its id).")
+@click.option("--claims", type=click.Choice(["exclusive", "soft"]), help="What a plain claim means in it.")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@command("create", example="git loopx goal create release-2 --title 'Release 2.0'")
+def main(face: Face, goal: str, title: str | None, claims: str | None, dry_run: bool) -> None:
+    """Create a goal: a named set of todos."""
+    view, created = face.client.goal.create(goal, title=title, claims=claims, dry_run=dry_run)
+    done = "would be created" if dry_run and created else "created" if created else "is there already"
+    payload = {"goal": {"id": goal} if view is None else goal_json(view.goal, view.counts), "created": created,
+               "dry_run": dry_run}  # fmt: skip
+    face.emit("goal", payload, [f"goal {goal} {done}"])

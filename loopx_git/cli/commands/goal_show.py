@@ -1,0 +1,27 @@
+"""`git loopx goal show`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.cli.output import relative, safe
+from loopx_git.client.views import goal_json
+
+
+@click.argument("goal", required=False)
+@click.option("--fresh", is_flag=True, help="Fetch first.")
+@click.option("--offline", is_flag=True, help="Never fetch.")
+@command("show", example="git loopx goal show main")
+def main(face: Face, goal: str | None, fresh: bool, offline: bool) -> None:
+    """Show one goal (default: the only one, else main)."""
+    view, reading = face.client.goal.show(goal, fresh=fresh, offline=offline)
+    shown, now = view.goal, face.client.moment().now
+    lines = [
+        f"{shown.id}  {safe(shown.title)}",
+        f"  status   {shown.status.value}",
+        f"  claims   {shown.claims.value if shown.claims else 'as the policy says'}",
+        f"  created  {relative(shown.created_at, now)} by {shown.created_by}",
+    ]
+    lines += [f"  {name:12} {count}" for name, count in sorted(view.counts.items())]
+    face.emit("goal", {"goal": goal_json(shown, view.counts)}, lines, reading)

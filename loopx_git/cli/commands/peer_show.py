@@ -1,0 +1,28 @@
+"""`git loopx peer show`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.cli.output import relative
+from loopx_git.client.views import peer_json
+
+
+@click.argument("name")
+@click.option("--fresh", is_flag=True, help="Fetch first.")
+@click.option("--offline", is_flag=True, help="Never fetch.")
+@command("show", example="git loopx peer show codex-1")
+def main(face: Face, name: str, fresh: bool, offline: bool) -> None:
+    """Show one peer and what it holds."""
+    peer, reading = face.client.peer.show(name, fresh=fresh, offline=offline)
+    held = face.client.todo.list(mine=True, agent_id=peer.agent, offline=True)
+    now = face.client.moment().now
+    lines = [
+        f"{peer.agent}  {peer.kind.value}, {peer.status.value}",
+        f"  capabilities  {', '.join(peer.capabilities) or '-'}",
+        f"  registered    {relative(peer.created_at, now)} by {peer.created_by}",
+        f"  holds         {', '.join(view.id for view in held.todos) or 'nothing'}",
+    ]
+    payload = {"peer": peer_json(peer), "holds": [view.lease.id for view in held.todos]}
+    face.emit("peer", payload, lines, reading)

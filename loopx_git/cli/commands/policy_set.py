@@ -1,0 +1,20 @@
+"""`git loopx policy set`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+
+
+@click.argument("key")
+@click.argument("value")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@command("set", example="git loopx policy set claims.ttl 45m")
+def main(face: Face, key: str, value: str, dry_run: bool) -> None:
+    """Set one key of the policy for everybody."""
+    done = face.client.policy.set(key, value, dry_run=dry_run)
+    same = done["value"] == done["former"]
+    verb = "is already" if same else "would become" if dry_run else "is now"
+    line = f"{key} {verb} {done['value']}" + ("" if same else f" (was {done['former']})")
+    face.emit("policy", {**done, "dry_run": dry_run}, [line])

@@ -1,0 +1,20 @@
+"""`git loopx policy show`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+
+
+@click.option("--fresh", is_flag=True, help="Fetch first.")
+@click.option("--offline", is_flag=True, help="Never fetch.")
+@command("show", example="git loopx policy show")
+def main(face: Face, fresh: bool, offline: bool) -> None:
+    """Show every key with its value."""
+    from loopx_git.core.policy import KEYS
+
+    values, reading = face.client.policy.show(fresh=fresh, offline=offline)
+    width = max(len(name) for name in values)
+    lines = [f"{name:{width}}  {value:9}  {KEYS[name].about}" for name, value in values.items()]
+    face.emit("policy", {"policy": values}, lines, reading)

@@ -1,0 +1,35 @@
+"""`git loopx todo release` and `git loopx todo unclaim`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command, todo_argument
+from loopx_git.cli.show import outcome_lines
+
+
+@click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
+@click.option("--status", help="Leave the todo in this status (default: open, if it was in_progress).")
+@click.option("--note", help="A note for whoever takes it up.")
+@click.option("--force", is_flag=True, help="End somebody else's claim (with --reason; goes into history).")
+@click.option("--reason", help="Why, with --force.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@command("release", example="git loopx todo release todo_ab12cd34ef56 --note 'parser done, tests missing'")
+@todo_argument
+def main(
+    face: Face, todo: str, goal_id: str | None, epoch: int | None, status: str | None, note: str | None,
+    force: bool, reason: str | None, dry_run: bool,
+) -> None:  # fmt: skip
+    """Let go of a claim. A claim of somebody else takes --force --reason, and its epoch is fenced off."""
+    view = face.client.todo.release(
+        todo,
+        goal_id=goal_id,
+        epoch=epoch,
+        status=status,
+        note=note,
+        force=force,
+        reason=reason,
+        dry_run=dry_run,
+    )
+    payload = {**view.as_json(), "dry_run": dry_run}
+    face.emit("todo", payload, outcome_lines(view, "released", face.client.moment().now))

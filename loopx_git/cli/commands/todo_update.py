@@ -1,0 +1,89 @@
+"""`git loopx todo update`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from loopx_git.cli.face import Face, command, text_of, todo_argument
+from loopx_git.cli.show import outcome_lines
+from loopx_git.errors import UsageError
+
+#: Flags that set a field: parameter -> attribute of the todo.
+_FIELDS = {"title": "title", "alias": "alias", "priority": "priority", "branch": "branch"}
+_LISTS = {
+    "scope": "scope",
+    "requires": "requires",
+    "exclude": "excluded",
+    "depends_on": "depends_on",
+    "label": "labels",
+}
+
+
+@click.option("--status", help="open, in_progress, blocked, needs_human, or completed.")
+@click.option("--note", help="Append a note.")
+@click.option("--note-file", metavar="FILE", help="Read the note from FILE ('-': standard input).")
+@click.option("--title", help="A new title.")
+@click.option("--body", help="A new description.")
+@click.option("--body-file", metavar="FILE", help="Read the description from FILE ('-': standard input).")
+@click.option("--alias", help="A new alias.")
+@click.option("--priority", type=click.IntRange(0, 4), help="A new priority; 0 is the highest.")
+@click.option("--scope", multiple=True, metavar="PATTERN", help="The new scope; repeat it.")
+@click.option("--requires", multiple=True, metavar="CAPABILITY", help="The new requirements; repeat it.")
+@click.option("--exclude", multiple=True, metavar="AGENT", help="The agents that may not take it; repeat it.")
+@click.option("--depends-on", multiple=True, metavar="TODO", help="The new dependencies; repeat it.")
+@click.option("--label", multiple=True, help="The new labels; repeat it.")
+@click.option("--resume-after", metavar="TIME", help="Not before this UTC time.")
+@click.option("--branch", help="The branch of the work.")
+@click.option("--clear", multiple=True, metavar="FIELD", help="Empty a field, such as scope or alias.")
+@click.option("--clear-claim", is_flag=True, help="Release the claim: the same as todo release.")
+@click.option("--claimed-by", metavar="NAME", help="The same as --agent.")
+@click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
+@click.option("--force", is_flag=True, help="Without the claim (with --reason; goes into history).")
+@click.option("--reason", help="Why, with --force.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@command(
+    "update", example="git loopx todo update todo_ab12cd34ef56 --status in_progress --note 'found the cause'"
+)
+@todo_argument
+def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
+    """Change a todo that you hold: status, notes, fields."""
+    from loopx_git.cli.values import time_of
+
+    agent = given["claimed_by"]
+    if agent is not None and face.values.get("agent") not in (None, agent):
+        raise UsageError("--agent and --claimed-by name two agents", hint="leave out --claimed-by")
+    fields: dict[str, Any] = {name: given[flag] for flag, name in _FIELDS.items() if given[flag] is not None}
+    fields |= {name: given[flag] for flag, name in _LISTS.items() if given[flag]}
+    body = text_of(given["body"], given["body_file"], "--body")
+    if body is not None:
+        fields["body"] = body.strip("\n")
+    if given["resume_after"] is not None:
+        fields["resume_after"] = time_of(given["resume_after"], "--resume-after")
+    for name in given["clear"]:
+        attribute = {**_FIELDS, **_LISTS, "resume_after": "resume_after", "body": "body"}.get(
+            name.replace("-", "_")
+        )
+        if attribute is None or attribute in ("title", "priority") or attribute in fields:
+            raise UsageError(f"--clear {name}: not possible", hint="clear one of alias, branch, scope, requires, "
+                             "exclude, depends-on, label, resume-after, body")  # fmt: skip
+        fields[attribute] = "" if attribute == "body" else () if attribute in _LISTS.values() else None
+    note = text_of(given["note"], given["note_file"], "--note")
+    rest = {name: given[name] for name in ("epoch", "status", "force", "reason", "dry_run")}
+    if given["clear_claim"]:
+        if agent is not None:
+            raise UsageError(
+                "--claimed-by and --clear-claim are two different wishes",
+                hint=f"git loopx todo release {todo} --agent {agent}",
+            )
+        if fields:
+            raise UsageError("--clear-claim changes no fields", hint=f"git loopx todo release {todo}")
+        view, done = face.client.todo.release(todo, goal_id=goal_id, note=note, **rest), "released"
+    else:
+        view, done = (
+            face.client.todo.update(todo, goal_id=goal_id, note=note, agent_id=agent, **rest, **fields),
+            "updated",
+        )
+    payload = {**view.as_json(), "dry_run": rest["dry_run"]}
+    face.emit("todo", payload, outcome_lines(view, done, face.client.moment().now))

@@ -1,0 +1,164 @@
+"""What every command shares: the common options, the client, the output."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loopx_git.cli.output import Output, wants_color
+from loopx_git.errors import UsageError
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.client.connect import Hooks
+    from loopx_git.client.views import Reading
+
+#: The common options: parameter, spellings, click settings.
+_COMMON: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
+    ("folder", ("-C",), {"metavar": "DIR", "help": "Work as if started in DIR."}),
+    ("agent", ("--agent", "--agent-id", "--claimed-by"), {"metavar": "NAME", "help": "The agent that acts."}),
+    ("session", ("--session",), {"metavar": "ID", "help": "The session that acts (default: one a worktree)."}),
+    ("remote", ("--remote",), {"metavar": "NAME", "help": "The remote that coordination lives on."}),
+    ("ref", ("--ref",), {"metavar": "REF", "help": "The full name of the coordination ref."}),
+    ("timeout", ("--timeout",), {"metavar": "TIME", "help": "Time budget (default 30s)."}),
+    ("color", ("--color",), {"type": click.Choice(["auto", "always", "never"]), "help": "Colour the text."}),
+    ("as_json", ("--json",), {"is_flag": True, "default": None, "help": "Print one JSON object."}),
+)  # fmt: skip
+
+
+class Face:
+    """One command's run: its client (opened when first used) and its output."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+        environ = os.environ
+        self.output = Output(
+            as_json=bool(values.get("as_json")), color=wants_color(values.get("color"), environ, sys.stdout)
+        )
+        self._client: Client | None = None
+
+    @property
+    def client(self) -> Client:
+        if self._client is None:
+            from loopx_git.client.client import Client
+
+            flags = {name: self.values.get(name) for name in ("agent", "session", "remote", "ref", "timeout")}
+            self._client = Client(self.values.get("folder") or ".", os.environ, flags, self._hooks())
+        return self._client
+
+    def _hooks(self) -> Hooks:
+        from loopx_git.client.connect import Hooks
+
+        def progress(done: int, total: int) -> None:
+            if total >= 50 and done % 10 == 0:
+                self.output.progress(f"checking operation {done} of {total}")
+            if done == total:
+                self.output.end_progress()
+
+        hooks = Hooks(progress=progress)
+        if "LOOPX_NOW" in os.environ or "LOOPX_FAILPOINT" in os.environ:
+            from loopx_git.cli.testing import with_testing
+
+            hooks = with_testing(hooks, os.environ)
+        return hooks
+
+    def emit(
+        self, kind: str, payload: Mapping[str, Any], lines: list[str], reading: Reading | None = None
+    ) -> None:
+        """Print the result; a read adds how old it is."""
+        if reading is not None:
+            for warning in reading.warnings:
+                self.output.warn(warning)
+            payload = {**payload, "age_s": round(min(reading.age, 1e9), 1), "tip": reading.tip}
+        self.output.emit(kind, payload, lines)
+
+
+def command(name: str, *, example: str, acts: bool = True) -> Callable[[Callable[..., None]], click.Command]:
+    """A click command whose function gets a Face first. `example` closes its help. A command that never acts
+    for an agent leaves out nothing: the options are the same everywhere."""
+
+    def wrap(function: Callable[..., None]) -> click.Command:
+        @functools.wraps(function)
+        def run(*args: Any, **values: Any) -> None:
+            context = click.get_current_context()
+            given = {param: values.pop(param, None) for param, _, _ in _COMMON}
+            for level in (context.parent, context.parent.parent if context.parent else None):
+                for key, value in (level.params if level is not None else {}).items():
+                    if given.get(key) is None:
+                        given[key] = value
+            function(Face(given), *args, **values)
+
+        made: Any = run
+        taken = {opt for param in getattr(function, "__click_params__", []) for opt in param.opts}
+        for param, spellings, settings in reversed(_COMMON):
+            free = [spelling for spelling in spellings if spelling not in taken]
+            made = click.option(*free, param, **settings)(made)
+        epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
+        return click.command(name, epilog=epilog, context_settings=HELP)(made)
+
+    return wrap
+
+
+def root_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The common options before the command's name."""
+    for param, spellings, settings in reversed(_COMMON):
+        function = click.option(*spellings, param, **settings)(function)
+    return function
+
+
+HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def todo_argument(function: Callable[..., None]) -> Callable[..., None]:
+    """The todo, positional or as --todo-id; and its goal."""
+
+    @functools.wraps(function)
+    def run(face: Face, *args: Any, todo: str | None, todo_id: str | None, **values: Any) -> None:
+        if (todo is None) == (todo_id is None):
+            raise UsageError(
+                "name one todo" if todo is None else "the todo is named twice",
+                hint=f"{click.get_current_context().command_path} TODO",
+            )
+        function(face, *args, todo=todo or todo_id, **values)
+
+    made: Any = run
+    made = click.option("--goal-id", "goal_id", metavar="GOAL", help="The todo's goal, to be checked.")(made)
+    made = click.option("--todo-id", metavar="TODO", help="The same as the argument.")(made)
+    return click.argument("todo", required=False)(made)  # type: ignore[no-any-return]
+
+
+def duration(text: str | None, flag: str) -> int | str | None:
+    """Seconds of a duration flag, None for `none`, "unset" when it was not given."""
+    from loopx_git.core.times import parse_duration
+
+    if text is None:
+        return "unset"
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}", hint=f"{flag} 2h") from None
+
+
+def text_of(text: str | None, file: str | None, flag: str) -> str | None:
+    """A text given inline or as a file ('-': standard input), less the line feed at its end."""
+    if text is not None and file is not None:
+        raise UsageError(f"{flag} and {flag}-file exclude each other", hint=f"leave out {flag}-file")
+    if file is None:
+        return text
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else _read(file)
+        return data.decode("utf-8").removesuffix("\n")
+    except OSError as error:
+        raise UsageError(f"{flag}-file {file}: {error.strerror}", hint=f"{flag}-file FILE") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{flag}-file {file} is no UTF-8", hint="save it as UTF-8") from None
+
+
+def _read(file: str) -> bytes:
+    with open(file, "rb") as handle:
+        return handle.read(1_000_000)

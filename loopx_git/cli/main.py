@@ -1,0 +1,123 @@
+"""The entry point: a lazy command tree, and the one funnel from errors to exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from loopx_git.cli.commands.registry import COMMANDS, GROUPS
+from loopx_git.cli.face import HELP, root_options
+from loopx_git.cli.output import Output, detach_stdout, wants_color
+from loopx_git.errors import InternalError, Interrupted, LoopXError, UsageError
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are run; its help comes from the registry alone."""
+
+    def __init__(self, *args: Any, known: Mapping[str, tuple[str, str]], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.known = known
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.known)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.known:
+            return None
+        module, _ = self.known[name]
+        if module in GROUPS:
+            return _group(module, name)
+        loaded: click.Command = importlib.import_module(f"loopx_git.cli.commands.{module}").main
+        return loaded
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], self.known, 1, 0.5)
+            path = ctx.command_path
+            raise UsageError(
+                f"there is no command {args[0]!r}",
+                hint=f"did you mean: {path} {near[0]}" if near else f"{path} -h",
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in self.known.items()])
+
+
+def _group(key: str, name: str) -> click.Group:
+    about, known = GROUPS[key]
+    return LazyGroup(name, known=known, help=about, context_settings=HELP, no_args_is_help=False,
+                     invoke_without_command=False)  # fmt: skip
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from loopx_git import __version__
+
+        click.echo(f"loopx-git {__version__}")
+        context.exit(0)
+
+
+@root_options
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
+              help="Print the version.")  # fmt: skip
+def _root(**values: Any) -> None:
+    """Claims, leases and fencing for many agents on one git repository."""
+
+
+ROOT = LazyGroup(
+    "git loopx", known=COMMANDS, callback=_root, params=_root.__click_params__[::-1],  # type: ignore[attr-defined]
+    help=_root.__doc__, context_settings=HELP,
+    epilog="\b\nExample:\n  git loopx init\n  git loopx peer register codex-1\n  git loopx todo add 'fix the bug'",
+)  # fmt: skip
+
+
+def main(argv: list[str]) -> int:
+    """Run one command line and return its exit code; every error ends here."""
+    as_json = "--json" in argv
+    try:
+        ROOT.main(args=argv, prog_name="git loopx", standalone_mode=False)
+        sys.stdout.flush()
+    except LoopXError as error:
+        return _report(error, as_json)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+        return 2
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "git loopx"
+        return _report(UsageError(error.format_message(), hint=f"{path} -h"), as_json)
+    except (KeyboardInterrupt, click.Abort):
+        return _report(Interrupted("interrupted", hint="run the same command again: it finds out"), as_json)
+    except BrokenPipeError:
+        detach_stdout()
+        return 0
+    except Exception as error:
+        if os.environ.get("LOOPX_TRACEBACK"):
+            raise
+        text = f"{type(error).__name__}: {error}"
+        hint = "this is a bug of loopx-git; LOOPX_TRACEBACK=1 shows where; please report it"
+        return _report(InternalError(text, hint=hint), as_json)
+    return 0
+
+
+def _report(error: LoopXError, as_json: bool) -> int:
+    Output(as_json=as_json, color=wants_color(None, os.environ, sys.stderr)).error(error)
+    return error.code
+
+
+def run() -> None:
+    """The console script."""
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,105 @@
+"""Todos and leases as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from loopx_git.cli.output import Output, relative, safe
+from loopx_git.client.views import LeaseView, TodoView
+from loopx_git.core.lease import LeaseState
+from loopx_git.core.times import format_duration, format_time
+
+
+def lease_words(view: LeaseView, now: datetime) -> str:
+    """`held by codex-1, 34 min left`; `lapsed 5 min ago, claimable`; `free`."""
+    lease = view.lease
+    if view.state is LeaseState.FREE:
+        return "free" if not lease.epoch else f"free (was epoch {lease.epoch}, {lease.ended or 'reopened'})"
+    if view.state is LeaseState.LAPSED and view.expires_at is not None:
+        ended = relative(view.expires_at, now)
+        return f"lapsed {ended}, claimable (was {lease.holder}, epoch {lease.epoch})"
+    if view.expires_at is None:
+        return f"held by {lease.holder} (epoch {lease.epoch}), no time bound"
+    if view.expires_at <= now:
+        return (
+            f"held by {lease.holder} (epoch {lease.epoch}), its time ended {relative(view.expires_at, now)}"
+        )
+    left = relative(view.expires_at, now).removeprefix("in ")
+    return f"held by {lease.holder} (epoch {lease.epoch}), {left} left"
+
+
+def todo_line(output: Output, view: TodoView, now: datetime, width: int) -> str:
+    """One line of a list: id, priority, status, who, title."""
+    todo = view.todo
+    who = {
+        LeaseState.HELD: view.lease.lease.holder or "",
+        LeaseState.LAPSED: f"({view.lease.lease.holder} lapsed)",
+        LeaseState.FREE: "-",
+    }[view.lease.state]
+    status = output.paint(f"{todo.status.value:11}", _COLOURS.get(todo.status.value, "0"))
+    name = f" [{todo.alias}]" if todo.alias else ""
+    return f"{todo.id}  {todo.priority}  {status}  {who:{width}}  {safe(todo.title)}{name}"
+
+
+_COLOURS = {"open": "32", "in_progress": "36", "blocked": "33", "needs_human": "35", "completed": "2"}
+
+
+def todo_lines(output: Output, view: TodoView, now: datetime) -> list[str]:
+    """One todo in full."""
+    todo = view.todo
+    rows: list[tuple[str, str]] = [
+        ("goal", todo.goal + (" (archived)" if todo.archived else "")),
+        ("status", todo.status.value),
+        ("priority", str(todo.priority)),
+        ("claim", lease_words(view.lease, now)),
+        ("created", f"{relative(todo.created_at, now)} by {todo.created_by}"),
+    ]
+    if view.lease.lease.holder is not None:
+        lease = view.lease.lease
+        rows.append(
+            ("lease", f"{lease.id}, session {lease.session or 'unbound'}, ttl {format_duration(lease.ttl_s)}")
+        )
+    for name, value in (
+        ("alias", todo.alias), ("scope", _joined(todo.scope)), ("requires", _joined(todo.requires)),
+        ("excluded", _joined(todo.excluded)), ("depends on", _joined(todo.depends_on)),
+        ("labels", _joined(todo.labels)), ("branch", todo.branch), ("soft claims", _joined(todo.soft_claims)),
+        ("supersedes", _joined(todo.supersedes)), ("successor", todo.successor),
+        ("attempts", str(todo.attempts) if todo.attempts else None),
+        ("resumes", format_time(todo.resume_after) if todo.resume_after else None),
+        ("completed", relative(todo.completed_at, now) if todo.completed_at else None),
+    ):  # fmt: skip
+        if value:
+            rows.append((name, value))
+    lines = [f"{todo.id}  {output.paint(safe(todo.title), '1')}"]
+    lines += [f"  {name:11} {safe(value)}" for name, value in rows]
+    if todo.body:
+        lines += ["", *(f"  {line}" for line in safe(todo.body, lines=True).splitlines())]
+    if todo.notes:
+        lines += ["", "  notes:"]
+        for note in todo.notes:
+            first, *rest = safe(note.text, lines=True).split("\n")
+            lines.append(f"  - {safe(note.time)} {safe(note.agent)}: {first}")
+            lines += [f"    {line}" for line in rest]
+    return lines
+
+
+def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
+    """What a write did: one line, and what else the caller should know."""
+    facts = view.facts
+    if facts.get("unchanged"):
+        return [str(facts.get("message", f"{view.id}: nothing to do"))]
+    verb = f"would be {done}" if facts.get("dry_run") else done
+    lines = [f"{view.id} {verb}: {safe(view.todo.title)}"]
+    if facts.get("found"):
+        lines.append("  (an earlier run of this very command had written it)")
+    if view.acquired:
+        lines.append(f"  {lease_words(view.lease, now)}")
+    if facts.get("former"):
+        lines.append(f"  taken over from {facts['former']}; attempts {view.todo.attempts}")
+    lines += [f"  warning: {safe(str(text))}" for text in facts.get("warnings", ())]
+    return lines
+
+
+def _joined(values: Sequence[str]) -> str | None:
+    return ", ".join(values) or None

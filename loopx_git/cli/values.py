@@ -1,0 +1,18 @@
+"""Option values that are more than text."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from loopx_git.core.times import parse_time
+from loopx_git.errors import UsageError
+
+
+def time_of(text: str | None, flag: str) -> datetime | None:
+    """The UTC time of a flag, None when it was not given."""
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}", hint=f"{flag} 2026-01-02T03:04:05Z") from None

@@ -1,0 +1,230 @@
+"""The client: one object a repository, one namespace a kind of thing. Faces and programs call this."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client.connect import Connection, Hooks
+from loopx_git.client.views import Reading, TodoView, lease_view
+from loopx_git.core.change import Actor
+from loopx_git.core.commands import AddTodo, Command
+from loopx_git.core.lease import Moment
+from loopx_git.errors import NotInitialised, NotYourClaim, RemoteFailure
+
+if TYPE_CHECKING:
+    from loopx_git.client.goals import Goals
+    from loopx_git.client.history import History
+    from loopx_git.client.peers import Peers, PolicyKeys
+    from loopx_git.client.setup import Setup
+    from loopx_git.client.task_lease import TaskLease
+    from loopx_git.client.todos import Todos
+    from loopx_git.format.snapshot import TreeSnapshot
+    from loopx_git.store.ledger import Answer
+
+
+class Client:
+    """Coordination for the repository that `folder` lies in.
+
+    `env` is the complete environment for git (PATH, HOME, ssh agent, ...) and the place of LOOPX_* variables;
+    `flags` has remote, ref, agent, session, timeout where a caller gives them. Methods raise the errors of
+    `loopx_git.errors` and write nothing when they do.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        env: Mapping[str, str],
+        flags: Mapping[str, Any] | None = None,
+        hooks: Hooks | None = None,
+    ) -> None:
+        self.connection = Connection(os.fspath(folder), env, flags or {}, hooks)
+
+    # -- namespaces
+
+    @cached_property
+    def todo(self) -> Todos:
+        from loopx_git.client.todos import Todos
+
+        return Todos(self)
+
+    @cached_property
+    def task_lease(self) -> TaskLease:
+        from loopx_git.client.task_lease import TaskLease
+
+        return TaskLease(self)
+
+    @cached_property
+    def goal(self) -> Goals:
+        from loopx_git.client.goals import Goals
+
+        return Goals(self)
+
+    @cached_property
+    def peer(self) -> Peers:
+        from loopx_git.client.peers import Peers
+
+        return Peers(self)
+
+    @cached_property
+    def policy(self) -> PolicyKeys:
+        from loopx_git.client.peers import PolicyKeys
+
+        return PolicyKeys(self)
+
+    @cached_property
+    def history(self) -> History:
+        from loopx_git.client.history import History
+
+        return History(self)
+
+    @cached_property
+    def setup(self) -> Setup:
+        from loopx_git.client.setup import Setup
+
+        return Setup(self)
+
+    # -- reading
+
+    def read(self, *, fresh: bool = False, offline: bool = False) -> Reading:
+        """The tip to read from. Fetches first when the knowledge is older than sync.max_age, always when
+        `fresh`, never when `offline`; an unreachable remote is a warning unless `fresh`."""
+        ledger, settings = self.connection.ledger, self.connection.settings
+        known, age = ledger.tip(), self._age()
+        if offline:
+            if known is None:
+                raise NotInitialised("nothing was fetched here yet", hint="git loopx sync")
+            return Reading(known, age)
+        if known is not None and not fresh and age <= settings.max_age:
+            return Reading(known, age)
+        if fresh:
+            tip = ledger.need_tip(settings.timeout)
+            self._stamp()
+            self._pin(tip)
+            return Reading(tip, 0.0, tuple(ledger.around.notes))
+        fetched = ledger.refresh(settings.timeout)
+        if fetched.error is not None:
+            if known is None:
+                raise RemoteFailure(
+                    f"the coordination ref cannot be read: {fetched.error}",
+                    hint="check the remote and your access: git ls-remote",
+                )
+            warning = f"the remote cannot be read ({fetched.error}); this is {age:.0f} s old"
+            return Reading(known, age, (warning,))
+        if fetched.tip is None:
+            from loopx_git.store.ledger import not_initialised
+
+            raise not_initialised()
+        self._stamp()
+        self._pin(fetched.tip)
+        return Reading(fetched.tip, 0.0, tuple(ledger.around.notes))
+
+    def snapshot(self, reading: Reading) -> TreeSnapshot:
+        return self.connection.ledger.snapshot(reading.tip)
+
+    def moment(self) -> Moment:
+        return Moment(self.connection.hooks.clock.wall())
+
+    def view(self, snapshot: TreeSnapshot, goal: str, todo: str, **more: Any) -> TodoView:
+        """One todo with its lease, as the wall clock says."""
+        lease = lease_view(snapshot.lease(goal, todo), todo, self.moment(), snapshot.policy.claims_skew)
+        return TodoView(snapshot.todo(goal, todo), lease, **more)
+
+    # -- writing
+
+    def submit(
+        self, commands: Sequence[Command], actor: Actor, *, dry_run: bool = False, words: str = ""
+    ) -> Answer:
+        """Publish a group of commands, all or nothing; the answer's `facts` has an entry for each."""
+        from loopx_git.format.group import plan_group
+        from loopx_git.store.driver import Job
+        from loopx_git.store.ledger import not_initialised
+        from loopx_git.store.transaction import Limits
+
+        def decide(snapshot: TreeSnapshot | None, moment: Moment, request: str) -> Any:
+            if snapshot is None and not _begins(commands):
+                raise not_initialised()
+            return plan_group(snapshot, commands, actor, moment, request)
+
+        settings, ledger = self.connection.settings, self.connection.ledger
+        job = Job(
+            decide=decide,
+            actor=actor,
+            fingerprint=fingerprint(commands, actor),
+            command=words or type(commands[0]).__name__,
+            limits=Limits(budget=settings.timeout),
+            dry_run=dry_run,
+        )
+        answer = ledger.submit(job)
+        if answer.tip is not None:
+            self._stamp()
+            self._pin(answer.tip)
+        return answer
+
+    def confirm(self, answer: Answer, actor: Actor) -> None:
+        """A landing that was found in history, not acknowledged, may be over already: NotYourClaim (12) tells
+        the epoch that was the caller's."""
+        if answer.confirmed or answer.tip is None:
+            return
+        snapshot = self.connection.ledger.snapshot(answer.tip)
+        for facts in answer.facts:
+            lease = snapshot.lease(str(facts["goal"]), str(facts["todo"]))
+            if lease is None or (lease.epoch, lease.holder) != (facts["epoch"], actor.name):
+                holder = None if lease is None else lease.holder
+                raise NotYourClaim(
+                    f"{facts['todo']} was yours under epoch {facts['epoch']} and no longer is: "
+                    f"{holder or 'nobody'} holds it (epoch {lease.epoch if lease else 0})",
+                    hint=f"git loopx todo show {facts['todo']}",
+                    about={"todo_id": facts["todo"], "holder": holder, "epoch": lease.epoch if lease else 0,
+                           "former_epoch": facts["epoch"]},
+                )  # fmt: skip
+
+    # -- bookkeeping of this clone
+
+    def _age(self) -> float:
+        try:
+            stamp = os.stat(os.path.join(self.connection.repository.home, "fetched")).st_mtime
+        except FileNotFoundError:
+            return float("inf")
+        return max(0.0, self.connection.hooks.clock.wall().timestamp() - stamp)
+
+    def _stamp(self) -> None:
+        path = os.path.join(self.connection.repository.home, "fetched")
+        now = self.connection.hooks.clock.wall().timestamp()
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        os.close(handle)
+        os.utime(path, (now, now), follow_symlinks=False)
+
+    def _pin(self, tip: str) -> None:
+        """At the first success: remember remote, ref, ledger and home."""
+        connection = self.connection
+        if connection.pin is None:
+            root = connection.ledger.around.objects.between(None, tip, 10**9)[0]
+            connection.store_pin(connection.settings.ledger or root)
+
+
+def _begins(commands: Sequence[Command]) -> bool:
+    from loopx_git.core.commands import Init
+
+    return isinstance(commands[0], Init)
+
+
+def fingerprint(commands: Sequence[Command], actor: Actor) -> str:
+    """Equal for identical commands of one agent and session: random ids do not count."""
+    parts = []
+    for command in commands:
+        values = asdict(command)
+        if isinstance(command, AddTodo):
+            del values["id"]
+        parts.append([type(command).__name__, values])
+    text = json.dumps([parts, actor.name, actor.session], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+#: Turns what a command answered into what its caller wants.
+Reader = Callable[[Any], Any]

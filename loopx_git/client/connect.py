@@ -1,0 +1,133 @@
+"""From a folder to a ledger in reach: repository, settings, pins, publisher."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client import identity, location
+from loopx_git.client.config import HERE, Settings, resolve
+from loopx_git.core.change import Actor
+from loopx_git.errors import InvalidState
+from loopx_git.store.clock import Clock, SystemClock
+from loopx_git.store.environment import scrubbed, transport_settings, with_config
+from loopx_git.store.repository import Repository, open_repository
+
+if TYPE_CHECKING:
+    from loopx_git.store.base import Progress, Publisher
+    from loopx_git.store.ledger import Ledger
+
+PROGRAM = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a face may hang into the works: a progress line, failpoints for tests, the clock."""
+
+    progress: Progress | None = None
+    failpoint: Callable[[str], None] = lambda name: None
+    clock: Clock = SystemClock()
+    entropy: Callable[[int], bytes] = secrets.token_bytes
+    jitter: Callable[[], float] = lambda: secrets.randbelow(1_000_000) / 1_000_000
+
+
+class Connection:
+    """One command's access. Opened lazily: a usage error costs no git and no pygit2."""
+
+    def __init__(
+        self, folder: str, env: Mapping[str, str], flags: Mapping[str, Any], hooks: Hooks | None = None
+    ) -> None:
+        self.hooks = hooks or Hooks()
+        self.env, self.flags = dict(env), dict(flags)
+        self.repository: Repository = open_repository(
+            folder, {**self.env, "LC_MESSAGES": "C", "LANGUAGE": "C"}
+        )
+        self.settings: Settings = resolve(self.repository, flags, env)
+        self.committer = self.repository.committer()
+        self._ledger: Ledger | None = None
+
+    def actor(self, agent: str | None = None, session: str | None = None) -> Actor:
+        """The configured actor, or the one named."""
+        from dataclasses import replace
+
+        settings = self.settings
+        if agent is not None and agent != settings.agent:
+            settings = replace(settings, agent=agent, session=session)
+        elif session is not None:
+            settings = replace(settings, session=session)
+        return identity.actor(self.repository, settings, self.committer[1], self.hooks.entropy)
+
+    @property
+    def ledger(self) -> Ledger:
+        if self._ledger is None:
+            self._ledger = self._open()
+        return self._ledger
+
+    @property
+    def pin(self) -> location.Location | None:
+        return location.load(self.repository)
+
+    def _open(self) -> Ledger:
+        from loopx_git.store.base import Signature
+        from loopx_git.store.driver import Surroundings
+        from loopx_git.store.ledger import Ledger
+        from loopx_git.store.pending import PendingFolder
+
+        if self.repository.object_format != "sha1":
+            raise InvalidState(
+                f"this repository uses {self.repository.object_format}; loopx works with sha1 for now",
+                hint="use a sha1 repository: git init --object-format=sha1",
+            )
+        pin = location.check(self.repository, self.settings)
+        publisher, objects = self._publisher()
+        around = Surroundings(
+            objects=objects,
+            publisher=publisher,
+            pending=PendingFolder(self.repository.home),
+            clock=self.hooks.clock,
+            entropy=self.hooks.entropy,
+            jitter=self.hooks.jitter,
+            committer=Signature(*self.committer),
+            program=PROGRAM,
+            ledger=self.settings.ledger or (None if pin is None else pin.ledger),
+            failpoint=self.hooks.failpoint,
+            progress=self.hooks.progress,
+        )
+        return Ledger(around, self.repository.home)
+
+    def _publisher(self) -> tuple[Publisher, Any]:
+        from loopx_git.store.local import LocalPublisher
+        from loopx_git.store.objects import PygitObjects
+        from loopx_git.store.remote import RemotePublisher, ensure_coord
+
+        repository, settings = self.repository, self.settings
+        clean = scrubbed(self.env)
+        if settings.remote == HERE:
+            objects = PygitObjects(repository.common_dir, self._signer(clean))
+            cwd = repository.top or repository.git_dir
+            return LocalPublisher(objects, repository.common_dir, settings.ref, repository.env, cwd), objects
+        path = os.path.join(repository.home, "coord.git")
+        ensure_coord(path, clean)
+        fetch_url, push_url = repository.urls(settings.remote)
+        passed = transport_settings(repository.config, settings.remote, fetch_url, push_url)
+        env = with_config(clean, passed)
+        objects = PygitObjects(path, self._signer(env))
+        return RemotePublisher(objects, path, settings.ref, env, depth=settings.depth), objects
+
+    def _signer(self, env: Mapping[str, str]) -> Any:
+        if not self.settings.sign:
+            return None
+        from loopx_git.store.signing import signer
+
+        return signer(self.repository, env)
+
+    def store_pin(self, ledger: str) -> None:
+        """Remember where coordination lives, at the first success."""
+        settings = self.settings
+        home = location.home_of(self.repository, settings.remote)
+        pin = location.Location(settings.remote, settings.ref, ledger, home)
+        if location.load(self.repository) != pin:
+            location.store(self.repository, pin)

@@ -1,0 +1,133 @@
+"""`client.history`: the audit trail, and the proof that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client.views import Reading
+from loopx_git.core import resolve
+from loopx_git.core.times import format_time
+from loopx_git.errors import InvalidState
+from loopx_git.format import message
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.store.base import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The verdict over the whole history: `commits` checked, `findings` as (commit, rule, message). `complete`
+    is False where history is cut (a shallow clone) and the oldest part could not be checked."""
+
+    commits: int
+    findings: Sequence[dict[str, str]]
+    tip: str
+    ledger: str
+    complete: bool = True
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+
+class History:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def log(
+        self, *, limit: int | None = 50, todo_id: str | None = None, agent: str | None = None,
+        goal_id: str | None = None, op: str | None = None, since: datetime | None = None, fresh: bool = False,
+        offline: bool = False,
+    ) -> tuple[list[dict[str, Any]], Reading]:  # fmt: skip
+        """Operations, newest first: commit, time, op, goal, todo, epoch, agent, session, prev, reason."""
+        reading = self._client.read(fresh=fresh, offline=offline)
+        todo = None if todo_id is None else resolve.todo(self._client.snapshot(reading), todo_id)[1]
+        wanted = {"todo": todo, "agent": agent, "goal": goal_id, "op": op}
+        entries: list[dict[str, Any]] = []
+        for commit in self._newest_first(reading.tip):
+            if since is not None and commit.time < since:
+                break
+            entry = entry_of(commit)
+            renews = todo is not None and any(item.startswith(f"{todo}@") for item in entry.get("renew", ()))
+            if all(value is None or entry.get(key) == value for key, value in wanted.items()) or renews:
+                entries.append(entry)
+                if limit is not None and len(entries) >= limit:
+                    break
+        return entries, reading
+
+    def _newest_first(self, tip: str) -> Iterator[Commit]:
+        objects = self._client.connection.ledger.around.objects
+        current: str | None = tip
+        while current is not None:
+            try:
+                commit = objects.commit(current)
+            except InvalidState:
+                if current == tip:
+                    raise
+                # The edge of a shallow history.
+                return
+            yield commit
+            current = commit.parents[0] if commit.parents else None
+
+    def verify(self, *, offline: bool = False) -> Verification:
+        """Replay every commit against the table, then check the state at the tip."""
+        from loopx_git.store.validate import Checker, check_state
+
+        tip = self._tip_to_verify(offline)
+        around = self._client.connection.ledger.around
+        oids = around.objects.between(None, tip, 10**9)
+        findings = [
+            {"commit": fault.commit, "rule": fault.rule, "message": fault.message}
+            for fault in Checker(around.objects, around.memo).walk(None, tip, 10**9, around.progress)
+        ]
+        snapshot = self._client.connection.ledger.snapshot(tip)
+        findings += [
+            {"commit": tip, "rule": "state", "message": error.message} for error in check_state(snapshot)
+        ]
+        complete = not around.objects.commit(oids[0]).parents
+        return Verification(len(oids), findings, tip, oids[0], complete)
+
+    def _tip_to_verify(self, offline: bool) -> str:
+        """The remote's tip even when it is illegal: finding out is what verify is for."""
+        if offline:
+            return self._client.read(offline=True).tip
+        from loopx_git.errors import RemoteFailure
+        from loopx_git.store.ledger import not_initialised
+
+        connection = self._client.connection
+        fetched = connection.ledger.around.publisher.fetch(connection.settings.timeout)
+        if fetched.error is not None:
+            raise RemoteFailure(
+                f"the coordination ref cannot be read: {fetched.error}",
+                hint="git loopx verify --offline checks what was fetched last",
+            )
+        if fetched.tip is None:
+            raise not_initialised()
+        return fetched.tip
+
+
+def entry_of(commit: Commit) -> dict[str, Any]:
+    """One log entry; a commit that is none of ours has op `foreign` and its subject."""
+    base: dict[str, Any] = {"commit": commit.oid, "time": format_time(commit.time)}
+    try:
+        said = message.load(commit.message)
+    except InvalidState:
+        return {
+            **base,
+            "op": "foreign",
+            "agent": commit.author.name,
+            "subject": commit.message.split("\n")[0][:200],
+        }
+    base["op"] = said.op.value
+    for key in ("agent", "goal", "todo", "epoch", "session", "prev", "reason", "code"):
+        value = getattr(said, key)
+        if value is not None:
+            base[key] = value
+    if said.renew:
+        base["renew"] = list(said.renew)
+    base["request"] = said.request
+    return base

@@ -1,0 +1,62 @@
+"""Who acts: the agent and its session."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+
+from loopx_git.client.config import Settings
+from loopx_git.core import ids
+from loopx_git.core.change import Actor
+from loopx_git.store.lock import make_folder, read_file, write_file
+from loopx_git.store.repository import Repository
+
+
+def actor(repository: Repository, settings: Settings, email: str, entropy: Callable[[int], bytes]) -> Actor:
+    """The configured agent with its session, or the git identity when no agent is set."""
+    if settings.agent is None:
+        good = ids.EMAIL.fullmatch(email) is not None
+        return Actor(email if good else "loopx@localhost.invalid")
+    return Actor(settings.agent, settings.session or session_of(repository, settings.agent, entropy))
+
+
+def session_of(repository: Repository, agent: str, entropy: Callable[[int], bytes]) -> str:
+    """One session per worktree and agent, kept in the worktree's git directory.
+
+    The file names the folder that it was made for: a copied clone is another machine's, and its session would
+    otherwise be two holders at once.
+    """
+    folder = os.path.join(repository.git_dir, "loopx", "sessions")
+    path = os.path.join(folder, f"{ids.check('agent', agent)}.json")
+    status = os.stat(repository.git_dir)
+    place = [os.path.realpath(repository.git_dir), status.st_dev, status.st_ino]
+    known = _read(path, place)
+    if known is not None:
+        return known
+    session = f"s-{entropy(8).hex()}"
+    make_folder(folder)
+    aside = f"{path}.{entropy(4).hex()}"
+    write_file(aside, json.dumps({"place": place, "session": session}).encode())
+    try:
+        # A link fails when another process of this agent was first: then its session is ours too.
+        os.link(aside, path)
+    except FileExistsError:
+        other = _read(path, place)
+        if other is not None:
+            os.unlink(aside)
+            return other
+        os.replace(aside, path)
+        return session
+    os.unlink(aside)
+    return session
+
+
+def _read(path: str, place: list[object]) -> str | None:
+    """The session stored at `path`, if it was made for this very folder."""
+    try:
+        known = json.loads(read_file(path, 4096) or b"null")
+    except ValueError:
+        return None
+    fits = isinstance(known, dict) and known.get("place") == place
+    return str(known["session"]) if fits and ids.is_valid("session", str(known.get("session"))) else None

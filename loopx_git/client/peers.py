@@ -1,0 +1,76 @@
+"""`client.peer` and `client.policy`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client.views import Reading
+from loopx_git.core import ids
+from loopx_git.core.commands import RegisterPeer, SetPolicy
+from loopx_git.core.peer import Peer, PeerKind
+from loopx_git.core.policy import KEYS, get
+from loopx_git.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+
+
+class Peers:
+    """Registered agents, humans and loops."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def register(
+        self, agent: str, *, kind: str = "agent", capabilities: Sequence[str] = (), new: bool = False,
+        agent_id: str | None = None, dry_run: bool = False,
+    ) -> tuple[Peer | None, bool]:  # fmt: skip
+        """Register a peer, or change one: (the peer, whether it is new); None in a dry run of a new one."""
+        if kind not in set(PeerKind):
+            raise UsageError(f"{kind!r} is no kind of peer", hint="--kind agent, human or loop")
+        command = RegisterPeer(agent, PeerKind(kind), tuple(capabilities), new)
+        actor = self._client.connection.actor(agent_id)
+        answer = self._client.submit([command], actor, dry_run=dry_run, words=f"peer register {agent}")
+        assert answer.tip is not None
+        peer = self._client.connection.ledger.snapshot(answer.tip).peer(agent)
+        return peer, bool(answer.facts[0].get("created"))
+
+    def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[list[Peer], Reading]:
+        """Every peer, by name."""
+        reading = self._client.read(fresh=fresh, offline=offline)
+        return list(self._client.snapshot(reading).peers()), reading
+
+    def show(self, agent: str, *, fresh: bool = False, offline: bool = False) -> tuple[Peer, Reading]:
+        """One peer."""
+        ids.check("agent", agent)
+        reading = self._client.read(fresh=fresh, offline=offline)
+        peer = self._client.snapshot(reading).peer(agent)
+        if peer is None:
+            raise NotFound(
+                f"there is no peer {agent!r}", hint=f"git loopx peer register {agent}", about={"agent": agent}
+            )
+        return peer, reading
+
+
+class PolicyKeys:
+    """The ledger's policy, key by key."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def show(self, *, fresh: bool = False, offline: bool = False) -> tuple[dict[str, str], Reading]:
+        """Every key with its value in force, as `set` takes it."""
+        reading = self._client.read(fresh=fresh, offline=offline)
+        policy = self._client.snapshot(reading).policy
+        return {name: get(policy, name) for name in KEYS}, reading
+
+    def set(
+        self, key: str, value: str, *, agent_id: str | None = None, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Set one key: {key, value, former}."""
+        actor = self._client.connection.actor(agent_id)
+        answer = self._client.submit(
+            [SetPolicy(key, value)], actor, dry_run=dry_run, words=f"policy set {key} {value}"
+        )
+        return {name: answer.facts[0][name] for name in ("key", "value", "former")}

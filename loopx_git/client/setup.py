@@ -1,0 +1,110 @@
+"""`client.setup`: beginning a ledger, and bringing a clone up to date with it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client.config import FILE, HERE, dump_file, load_file
+from loopx_git.client.location import home_of
+from loopx_git.core.commands import Init
+from loopx_git.errors import InvalidState
+from loopx_git.store.lock import write_file
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Initialised:
+    """What `init` did: `created` a ledger or found one; `config` is written, kept, or none (a bare repository);
+    `advice` has what to do next, in order."""
+
+    ledger: str
+    ref: str
+    remote: str | None
+    created: bool
+    config: str
+    config_text: str
+    warnings: tuple[str, ...] = ()
+
+
+class Setup:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def init(self, *, dry_run: bool = False) -> Initialised:
+        """Begin a ledger on the coordination ref, or join the one that is there; then write .loopx/config.toml
+        where it is missing. Safe to run twice, and from two clones at once: one creates, the other joins."""
+        client, connection = self._client, self._client.connection
+        settings, ledger = connection.settings, connection.ledger
+        text_path = self._config_path()
+        answer = client.submit([Init()], connection.actor(), dry_run=dry_run, words="init")
+        created = bool(answer.facts[0].get("created"))
+        if answer.tip is None:
+            return Initialised("", settings.ref, _remote(settings.remote), created, "none", "")
+        root = ledger.around.objects.between(None, answer.tip, 10**9)[0]
+        home = home_of(connection.repository, settings.remote)
+        network = home if settings.remote != HERE and "/" in home and not os.path.isabs(home) else None
+        text = dump_file(settings.remote, settings.ref, root, network)
+        config = "none"
+        if text_path is not None:
+            config = self._write_config(text_path, text, root, dry_run=dry_run)
+        return Initialised(
+            root, settings.ref, _remote(settings.remote), created, config, text, self._warnings(created)
+        )
+
+    def _config_path(self) -> str | None:
+        top = self._client.connection.repository.top
+        if top is None:
+            return None
+        path = os.path.join(top, FILE)
+        folder = os.path.dirname(path)
+        if os.path.islink(folder) or (os.path.exists(folder) and not os.path.isdir(folder)):
+            raise InvalidState(
+                f"{folder} is not a plain folder; loopx writes nothing through it", hint=f"ls -ld {folder}"
+            )
+        return path
+
+    def _write_config(self, path: str, text: str, root: str, *, dry_run: bool) -> str:
+        known = load_file(path)
+        if known:
+            pinned = known.get("coordination", {}).get("ledger")
+            return "kept" if pinned == root else "incomplete"
+        if dry_run:
+            return "missing"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_file(path, text.encode("utf-8"))
+        return "written"
+
+    def _warnings(self, created: bool) -> tuple[str, ...]:
+        publisher = self._client.connection.ledger.around.publisher
+        branches = getattr(publisher, "branches_elsewhere", None)
+        if created and branches is not None and not branches(10.0):
+            return (
+                "the remote had no branch yet; some hosts make the first one the default branch: push your code "
+                "branch, then check the default branch in the host's settings",
+            )
+        return ()
+
+    def sync(self) -> dict[str, Any]:
+        """Fetch and check what is new: tip, ledger, remote, ref, operations fetched."""
+        client, connection = self._client, self._client.connection
+        before = connection.ledger.tip()
+        reading = client.read(fresh=True)
+        objects = connection.ledger.around.objects
+        new = objects.between(before, reading.tip, 10**9) if before != reading.tip else ()
+        pin = connection.pin
+        return {
+            "tip": reading.tip,
+            "ledger": None if pin is None else pin.ledger,
+            "remote": _remote(connection.settings.remote),
+            "ref": connection.settings.ref,
+            "fetched": len(new),
+            "warnings": list(reading.warnings),
+        }
+
+
+def _remote(name: str) -> str | None:
+    return None if name == HERE else name

@@ -1,0 +1,68 @@
+"""`client.task_lease`: the exclusive lease of a todo by its own name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopx_git.client.views import LeaseView
+from loopx_git.core import ids
+from loopx_git.core.commands import OnTodo
+from loopx_git.core.table import Operation
+from loopx_git.errors import UsageError
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+
+
+class TaskLease:
+    """Leases are named todo@epoch, so that a stale name is refused by its epoch."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def acquire(
+        self, todo_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,
+        session: str | None = None,
+    ) -> LeaseView:  # fmt: skip
+        """Claim exclusively; `ttl` in seconds, None for no bound."""
+        return self._client.todo.claim(todo_id, ttl=ttl, agent_id=agent_id, session=session).lease
+
+    def renew(
+        self, lease_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,
+        session: str | None = None,
+    ) -> LeaseView:  # fmt: skip
+        """Renew a lease by its id (todo@epoch) or its todo."""
+        todo, epoch = split(lease_id)
+        actor = self._client.connection.actor(agent_id, session)
+        command = OnTodo(Operation.RENEW, todo, epoch=epoch, ttl=ttl)
+        answer = self._client.submit([command], actor, words=f"task-lease renew {lease_id}")
+        self._client.confirm(answer, actor)
+        return self._view(answer.tip, todo)
+
+    def release(self, lease_id: str, *, agent_id: str | None = None, session: str | None = None) -> LeaseView:
+        """Release a lease by its id (todo@epoch) or its todo."""
+        todo, epoch = split(lease_id)
+        return self._client.todo.release(todo, epoch=epoch, agent_id=agent_id, session=session).lease
+
+    def inspect(self, lease_id: str, *, fresh: bool = False, offline: bool = False) -> LeaseView:
+        """The lease record of a todo and its state by the wall clock."""
+        view, _ = self._client.todo.show(split(lease_id)[0], fresh=fresh, offline=offline)
+        return view.lease
+
+    def _view(self, tip: str | None, todo: str) -> LeaseView:
+        from loopx_git.core import resolve
+
+        assert tip is not None
+        snapshot = self._client.connection.ledger.snapshot(tip)
+        goal, found = resolve.todo(snapshot, todo)
+        return self._client.view(snapshot, goal, found).lease
+
+
+def split(lease_id: str) -> tuple[str, int | None]:
+    """(todo, epoch or None) of `todo_...@3`, or of a todo's id, prefix or alias."""
+    todo, at, epoch = lease_id.partition("@")
+    if not at:
+        return todo, None
+    if not ids.is_valid("lease", lease_id):
+        raise UsageError(f"{lease_id[:80]!r} is no lease id", hint="a lease is named todo@epoch")
+    return todo, int(epoch)

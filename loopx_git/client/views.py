@@ -1,0 +1,114 @@
+"""What callers get back: plain values for `--json`, and small objects for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from loopx_git.core.lease import Lease, LeaseState, Moment, expires_at, state
+from loopx_git.core.peer import Goal, Peer
+from loopx_git.core.times import format_time
+from loopx_git.core.todo import Todo
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """A lease record, and what the wall clock says of it: `state` is free, held or lapsed, `id` todo@epoch."""
+
+    lease: Lease
+    state: LeaseState
+    expires_at: datetime | None
+
+    @property
+    def id(self) -> str:
+        return self.lease.id
+
+    def as_json(self) -> dict[str, Any]:
+        from loopx_git.format.record import as_json
+
+        return {
+            **as_json(self.lease),
+            "id": self.lease.id,
+            "expires_at": _time(self.expires_at),
+            "state": self.state.value,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TodoView:
+    """A todo with its lease. `acquired` is set by a claim: False when it was the caller's already. `facts` has
+    what else the operation told (former holder, warnings, unchanged)."""
+
+    todo: Todo
+    lease: LeaseView
+    acquired: bool | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return self.todo.id
+
+    def as_json(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"todo": todo_json(self.todo), "lease": self.lease.as_json()}
+        if self.acquired is not None:
+            shown["acquired"] = self.acquired
+        for name in ("unchanged", "former", "warnings", "dry_run", "found", "losses"):
+            if self.facts.get(name):
+                shown[name] = self.facts[name]
+        return shown
+
+
+def lease_view(lease: Lease | None, todo: str, moment: Moment, skew_s: int) -> LeaseView:
+    found = lease or Lease(todo)
+    return LeaseView(found, state(found, moment, skew_s), expires_at(found))
+
+
+def todo_json(todo: Todo) -> dict[str, Any]:
+    """The frontmatter keys with JSON values, and the body and the notes."""
+    from loopx_git.format.files import TODO
+
+    shown: dict[str, Any] = {key: _plain(getattr(todo, key)) for key in TODO}
+    shown["archived"] = todo.archived
+    shown["body"] = todo.body
+    shown["notes"] = [{"time": note.time, "agent": note.agent, "text": note.text} for note in todo.notes]
+    return shown
+
+
+def goal_json(goal: Goal, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
+    shown = {
+        key: _plain(getattr(goal, key))
+        for key in ("id", "title", "status", "claims", "created_at", "created_by")
+    }
+    if counts is not None:
+        shown["todos"] = dict(counts)
+    return shown
+
+
+def peer_json(peer: Peer) -> dict[str, Any]:
+    keys = ("agent", "kind", "status", "capabilities", "created_at", "created_by", "last_seen")
+    return {key: _plain(getattr(peer, key)) for key in keys}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, str) else value
+
+
+def _time(value: datetime | None) -> str | None:
+    return None if value is None else format_time(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A tip that was read, how old the knowledge is in seconds (0: read just now), and what to warn of."""
+
+    tip: str
+    age: float
+    warnings: Sequence[str] = ()

@@ -1,0 +1,91 @@
+"""Commands: what a caller asks for, as plain data. `todo` is an id, a unique prefix, or an alias."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from loopx_git.core.peer import ClaimMode, PeerKind
+from loopx_git.core.table import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Init:
+    """Begin a ledger: format, policy, and the goal `main`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetPolicy:
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateGoal:
+    goal: str
+    title: str
+    claims: ClaimMode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterPeer:
+    """Register a peer, or change a registered one's kind and capabilities. `new` refuses one that exists."""
+
+    agent: str
+    kind: PeerKind = PeerKind.AGENT
+    capabilities: tuple[str, ...] = ()
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddTodo:
+    """Add a todo under `id` (random, from the caller). References in depends_on may be prefixes or aliases."""
+
+    id: str
+    title: str
+    goal: str | None = None
+    alias: str | None = None
+    priority: int = 2
+    body: str = ""
+    scope: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    resume_after: datetime | None = None
+    validate: tuple[str, ...] = ()
+    branch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnTodo:
+    """An operation of the table on one todo.
+
+    epoch    the caller's claim by number; any other current epoch refuses the operation
+    force    an operator acts on somebody else's todo; `reason` is then required and audited
+    ttl      for a claim or renewal: seconds, None (no bound) or `unset` (the policy's, or unchanged)
+    status   for release and update: the status to leave the todo in
+    fields   for update: new values by Todo attribute
+    note     text appended to the notes
+    to       for transfer: the receiving agent
+    successor, successor_title, successor_id  for supersede
+    renewals claims to renew on the way (lease ids); None: those of the caller that are due
+    """
+
+    operation: Operation
+    todo: str
+    goal: str | None = None
+    epoch: int | None = None
+    force: bool = False
+    reason: str | None = None
+    ttl: int | str | None = "unset"
+    status: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    note: str | None = None
+    to: str | None = None
+    renewals: tuple[str, ...] | None = None
+
+
+Command = Init | SetPolicy | CreateGoal | RegisterPeer | AddTodo | OnTodo

@@ -1,0 +1,151 @@
+"""What a claim needs beyond the table: dependencies, time, attempts, the peer, limits, scopes.
+
+Each condition is one function (snapshot, todo, ...) -> refusal or None, so that `claim`, `list --ready` and
+later pickers ask the same questions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopx_git.core import scope
+from loopx_git.core.change import Actor
+from loopx_git.core.lease import LeaseState, Moment, state
+from loopx_git.core.peer import GoalStatus, Peer, PeerStatus
+from loopx_git.core.snapshot import Snapshot
+from loopx_git.core.times import format_time
+from loopx_git.core.todo import Status, Todo
+from loopx_git.errors import InvalidState, LoopXError, NotAllowed
+
+#: Longest successor chain that is followed before it is called broken.
+CHAIN_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """Why a todo cannot be claimed now: one sentence and the next command."""
+
+    message: str
+    hint: str
+    about: dict[str, object]
+
+    def error(self) -> LoopXError:
+        return NotAllowed(self.message, hint=self.hint, about=self.about)
+
+
+def dependency(snapshot: Snapshot, todo: Todo) -> Unmet | None:
+    """The first dependency that is not completed. A superseded one is judged by its successor; a cancelled or
+    dangling one keeps the todo waiting until somebody edits it."""
+    for wanted in todo.depends_on:
+        current, seen = wanted, {wanted}
+        while True:
+            goals = snapshot.goals_of(current)
+            if len(goals) != 1:
+                return _waits(todo, current, "does not exist", f"git loopx todo show {todo.id}")
+            try:
+                other = snapshot.todo(goals[0], current)
+            except InvalidState as error:
+                return _waits(todo, current, f"cannot be read ({error.message})", error.hint)
+            if other.status is Status.COMPLETED:
+                break
+            if other.status is Status.SUPERSEDED and other.successor and len(seen) < CHAIN_MAX:
+                if other.successor in seen:
+                    return _waits(todo, current, "is superseded in a circle", "git loopx verify")
+                current = other.successor
+                seen.add(current)
+                continue
+            hint = f"git loopx todo show {current}"
+            if other.status is Status.CANCELLED:
+                hint = f"claim {todo.id} is not possible; edit its depends_on, or reopen {current}"
+            return _waits(todo, current, f"is {other.status}", hint)
+    return None
+
+
+def _waits(todo: Todo, on: str, why: str, hint: str) -> Unmet:
+    return Unmet(f"{todo.id} waits for {on}, which {why}", hint, {"todo_id": todo.id, "depends_on": on})
+
+
+def readiness(snapshot: Snapshot, todo: Todo, moment: Moment) -> Unmet | None:
+    """Dependencies, resume_after, attempts and the goal: what holds a todo back from everybody."""
+    unmet = dependency(snapshot, todo)
+    if unmet:
+        return unmet
+    about: dict[str, object] = {"todo_id": todo.id}
+    if todo.resume_after is not None and todo.resume_after > moment.now:
+        when = format_time(todo.resume_after)
+        return Unmet(f"{todo.id} resumes after {when}", "git loopx todo list --ready", about)
+    limit = snapshot.policy.claims_max_attempts
+    if todo.attempts >= limit:
+        return Unmet(
+            f"{todo.id} was reclaimed {todo.attempts} times (limit {limit}) and needs a human",
+            f"git loopx todo show {todo.id}",
+            about,
+        )
+    goal = snapshot.goal(todo.goal)
+    if goal is not None and goal.status is GoalStatus.CLOSED:
+        return Unmet(f"the goal {todo.goal} is closed", "git loopx goal list", about)
+    return None
+
+
+def fitness(peer: Peer, todo: Todo) -> Unmet | None:
+    """Whether this peer may take this todo: active, not excluded, capable."""
+    about: dict[str, object] = {"todo_id": todo.id, "agent": peer.agent}
+    if peer.status is not PeerStatus.ACTIVE:
+        return Unmet(f"the peer {peer.agent} is {peer.status}", f"git loopx peer show {peer.agent}", about)
+    if peer.agent.casefold() in {name.casefold() for name in todo.excluded}:
+        return Unmet(f"{todo.id} excludes {peer.agent}", "git loopx todo list --ready", about)
+    missing = [need for need in todo.requires if need not in peer.capabilities]
+    if missing:
+        return Unmet(
+            f"{todo.id} requires {', '.join(missing)}, which {peer.agent} does not have",
+            f"git loopx peer register {peer.agent} --capability {missing[0]}",
+            about,
+        )
+    return None
+
+
+def limit(snapshot: Snapshot, actor: Actor, moment: Moment) -> Unmet | None:
+    """max_per_agent over every goal, counting claims that have not lapsed."""
+    most = snapshot.policy.claims_max_per_agent
+    if most is None:
+        return None
+    skew = snapshot.policy.claims_skew
+    count = sum(
+        1
+        for goal in snapshot.goal_ids()
+        for lease in snapshot.leases(goal)
+        if lease.holder == actor.name and state(lease, moment, skew) is LeaseState.HELD
+    )
+    if count < most:
+        return None
+    return Unmet(
+        f"{actor.name} holds {count} claims and the policy allows {most}",
+        "finish or release one: git loopx todo list --mine",
+        {"agent": actor.name},
+    )
+
+
+def scope_overlap(snapshot: Snapshot, todo: Todo, actor: Actor, moment: Moment) -> Unmet | None:
+    """The first live claim in the goal, by anybody else's session, whose scope overlaps this todo's."""
+    if not todo.scope or snapshot.policy.claims_scope_overlap == "allow":
+        return None
+    skew = snapshot.policy.claims_skew
+    for lease in snapshot.leases(todo.goal):
+        if lease.todo == todo.id or state(lease, moment, skew) is not LeaseState.HELD:
+            continue
+        if (lease.holder, lease.session) == (actor.name, actor.session):
+            continue
+        try:
+            other = snapshot.todo(todo.goal, lease.todo)
+        except InvalidState:
+            # An unreadable todo makes that todo unusable and no other; `verify` and `doctor` report it.
+            continue
+        pair = scope.overlaps(todo.scope, other.scope)
+        if pair is not None:
+            return Unmet(
+                f"the scope {pair[0]!r} of {todo.id} overlaps {pair[1]!r} of {other.id}, "
+                f"which {lease.holder} holds (epoch {lease.epoch})",
+                f"take another, or wait for {other.id}: git loopx todo list --ready",
+                {"todo_id": todo.id, "conflict": other.id, "holder": lease.holder, "epoch": lease.epoch},
+            )
+    return None

@@ -1,0 +1,39 @@
+"""A todo with some of its fields changed, or a note appended; every value checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from loopx_git.core.change import Actor
+from loopx_git.core.fields import EDITABLE
+from loopx_git.core.lease import Moment
+from loopx_git.core.plan_setup import check_alias, check_field, resolved_dependencies
+from loopx_git.core.snapshot import Snapshot
+from loopx_git.core.times import format_time
+from loopx_git.core.todo import Note, Todo, bad_text
+from loopx_git.errors import UsageError
+
+
+def edited(snapshot: Snapshot, todo: Todo, fields: Mapping[str, Any]) -> Todo:
+    """The todo with `fields` (attribute of Todo -> new value) in place; UsageError names the field."""
+    changes = dict(fields)
+    for name in changes:
+        if name not in EDITABLE:
+            raise UsageError(f"{name!r} cannot be edited", hint="editable: " + ", ".join(EDITABLE))
+    if "depends_on" in changes:
+        changes["depends_on"] = resolved_dependencies(snapshot, todo.id, tuple(changes["depends_on"]))
+    for name, value in changes.items():
+        check_field(name, value)
+    if changes.get("alias") is not None:
+        check_alias(snapshot, changes["alias"], todo.id)
+    return replace(todo, **changes)
+
+
+def with_note(todo: Todo, text: str, actor: Actor, moment: Moment) -> Todo:
+    """The todo with a note at the end."""
+    reason = bad_text(text) if text.strip() else "is empty"
+    if reason:
+        raise UsageError(f"the note {reason}", hint="--note TEXT, or --note-file FILE")
+    return replace(todo, notes=(*todo.notes, Note(format_time(moment.now), actor.name, text)))

@@ -1,0 +1,127 @@
+"""The lease record of a todo, and what the clocks say about it.
+
+The record decides who holds a todo. It is never deleted: a release empties it and keeps the epoch, so an epoch
+is never used twice. Clocks decide only when a takeover is polite; the epoch keeps it safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from loopx_git.core.times import after
+
+#: The most that a holder's deadline is ahead of the ttl's end, in seconds.
+MARGIN_MAX = 30.0
+
+
+class Ended(StrEnum):
+    """How the last claim under a record's epoch ended."""
+
+    RELEASED = "released"
+    COMPLETED = "completed"
+    SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    RECLAIMED = "reclaimed"
+    TRANSFERRED = "transferred"
+
+
+class LeaseState(StrEnum):
+    """A record as others see it by the wall clock."""
+
+    FREE = "free"
+    HELD = "held"
+    LAPSED = "lapsed"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One lease record. `epoch` is the fencing token, `seq` counts renewals, `ttl_s` is in seconds (None: no
+    time bound); `session` is None while a transferred claim has not been taken up by its new holder."""
+
+    todo: str
+    epoch: int = 0
+    holder: str | None = None
+    session: str | None = None
+    seq: int = 0
+    ttl_s: int | None = None
+    acquired_at: datetime | None = None
+    renewed_at: datetime | None = None
+    last_request: str | None = None
+    ended: Ended | None = None
+
+    @property
+    def id(self) -> str:
+        """`todo@epoch`: the name of one claim."""
+        return f"{self.todo}@{self.epoch}"
+
+    @property
+    def stamp(self) -> str:
+        """`todo@epoch#seq`: the name of one written state of the record."""
+        return f"{self.todo}@{self.epoch}#{self.seq}"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What the clocks of one clone say at one try.
+
+    now         wall clock, UTC
+    first_seen  when a record dated in our future was first seen here, by its stamp (wall clock)
+    remaining   seconds until the holder's own deadline by a clock that counts sleep, by lease id; a lease that
+                is absent is judged by the wall clock
+    """
+
+    now: datetime
+    first_seen: Mapping[str, datetime] = field(default_factory=dict)
+    remaining: Mapping[str, float] = field(default_factory=dict)
+
+
+def margin(ttl_s: int) -> float:
+    """How long before the end of its ttl a holder stops acting, in seconds."""
+    return min(MARGIN_MAX, ttl_s / 10)
+
+
+def expires_at(lease: Lease) -> datetime | None:
+    """The end of the lease's time by the holder's record; None when free or without a ttl."""
+    if lease.holder is None or lease.ttl_s is None or lease.renewed_at is None:
+        return None
+    return after(lease.renewed_at, lease.ttl_s)
+
+
+def state(lease: Lease | None, moment: Moment, skew_s: int) -> LeaseState:
+    """What others may conclude: HELD until renewed_at + ttl + skew has passed on their own wall clock.
+
+    A record dated in their future by more than the skew is timed from the moment it was first seen here, so
+    that a wrong clock cannot hold a todo for ever.
+    """
+    if lease is None or lease.holder is None:
+        return LeaseState.FREE
+    if lease.ttl_s is None or lease.renewed_at is None:
+        return LeaseState.HELD
+    start = lease.renewed_at
+    if start > after(moment.now, skew_s):
+        start = moment.first_seen.get(lease.stamp, moment.now)
+    return LeaseState.LAPSED if moment.now > after(start, lease.ttl_s + skew_s) else LeaseState.HELD
+
+
+def is_late(lease: Lease, moment: Moment) -> bool:
+    """True when the holder itself must stop acting: its own deadline (ttl less the margin) has passed."""
+    if lease.ttl_s is None or lease.renewed_at is None:
+        return False
+    remaining = moment.remaining.get(lease.id)
+    if remaining is not None:
+        return remaining <= 0
+    return moment.now > after(lease.renewed_at, lease.ttl_s - margin(lease.ttl_s))
+
+
+def is_due(lease: Lease, moment: Moment) -> bool:
+    """True when less than a third of the ttl is left: the holder's next operation renews it."""
+    end = expires_at(lease)
+    if end is None or lease.ttl_s is None:
+        return False
+    remaining = moment.remaining.get(lease.id)
+    left = remaining if remaining is not None else (end - moment.now).total_seconds()
+    return left < lease.ttl_s / 3

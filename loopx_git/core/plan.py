@@ -1,0 +1,37 @@
+"""The planner: (snapshot, command, actor, moment, request) -> change set, or a typed refusal.
+
+A refusal is a raised LoopXError; it changes nothing. The same planner decides a claim, a dry run, and, through
+`replay`, whether a commit that somebody else made is legal.
+"""
+
+from __future__ import annotations
+
+from loopx_git.core import plan_setup, plan_todo
+from loopx_git.core.change import Actor, ChangeSet
+from loopx_git.core.commands import AddTodo, Command, CreateGoal, Init, OnTodo, RegisterPeer, SetPolicy
+from loopx_git.core.lease import Moment
+from loopx_git.core.snapshot import Snapshot
+
+
+def plan(
+    snapshot: Snapshot | None, command: Command, actor: Actor, moment: Moment, request: str
+) -> ChangeSet:
+    """The change set of one command on one snapshot (None: there is no ledger yet).
+
+    `request` is the idempotency key, 32 hex digits. A change set without writes means that nothing needs doing.
+    """
+    if isinstance(command, Init):
+        return plan_setup.init(snapshot, actor, moment)
+    if snapshot is None:
+        raise AssertionError("only init is planned without a ledger")
+    match command:
+        case SetPolicy():
+            return plan_setup.set_policy(snapshot, command, actor)
+        case CreateGoal():
+            return plan_setup.create_goal(snapshot, command, actor, moment)
+        case RegisterPeer():
+            return plan_setup.register_peer(snapshot, command, actor, moment)
+        case AddTodo():
+            return plan_setup.add_todo(snapshot, command, actor, moment)
+        case OnTodo():
+            return plan_todo.on_todo(snapshot, command, actor, moment, request)

@@ -1,0 +1,182 @@
+"""Plans of what is not about a claim: init, policy, goals, peers, and adding todos."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from loopx_git.core import graph, ids, resolve
+from loopx_git.core.change import Actor, ChangeSet, Op, PutFormat, PutGoal, PutPeer, PutPolicy, PutTodo, Write
+from loopx_git.core.commands import AddTodo, CreateGoal, RegisterPeer, SetPolicy
+from loopx_git.core.fields import why_bad
+from loopx_git.core.lease import Moment
+from loopx_git.core.peer import Goal, GoalStatus, Peer, PeerStatus
+from loopx_git.core.policy import Policy, get, with_value
+from loopx_git.core.snapshot import Snapshot
+from loopx_git.core.todo import TITLE_MAX, Status, Todo, bad_line
+from loopx_git.errors import NotAllowed, UsageError
+
+
+def subject(text: str) -> str:
+    """A commit subject of 72 characters at most; the trailers carry the whole."""
+    return text if len(text) <= 72 else text[:69] + "..."
+
+
+def init(snapshot: Snapshot | None, actor: Actor, moment: Moment) -> ChangeSet:
+    """A new ledger; nothing to do where there is one."""
+    if snapshot is not None:
+        return ChangeSet(Op.INIT, actor, "", facts={"created": False})
+    goal = Goal("main", "main", moment.now, actor.name)
+    writes: tuple[Write, ...] = (PutFormat(), PutPolicy(Policy()), PutGoal(goal))
+    return ChangeSet(Op.INIT, actor, subject(f"init ledger by {actor.name}"), writes, facts={"created": True})
+
+
+def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor) -> ChangeSet:
+    before = snapshot.policy
+    after = with_value(before, command.key, command.value)
+    facts = {"key": command.key, "value": get(after, command.key), "former": get(before, command.key)}
+    writes = () if after == before else (PutPolicy(after),)
+    text = subject(f"policy {command.key}={facts['value']} by {actor.name}")
+    return ChangeSet(Op.POLICY, actor, text, writes, facts=facts)
+
+
+def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, moment: Moment) -> ChangeSet:
+    ids.check("goal", command.goal)
+    _refuse("title", bad_line(command.title, TITLE_MAX), "--title TEXT")
+    known = snapshot.goal(command.goal)
+    facts = {"goal": command.goal, "created": known is None}
+    text = subject(f"goal {command.goal} by {actor.name}")
+    if known is not None:
+        if (known.title, known.claims) != (command.title, command.claims):
+            raise NotAllowed(
+                f"the goal {command.goal} exists already, with other settings",
+                hint=f"git loopx goal show {command.goal}",
+                about={"goal": command.goal},
+            )
+        return ChangeSet(Op.GOAL, actor, text, goal=command.goal, facts=facts)
+    goal = Goal(command.goal, command.title, moment.now, actor.name, claims=command.claims)
+    return ChangeSet(Op.GOAL, actor, text, (PutGoal(goal),), goal=command.goal, facts=facts)
+
+
+def register_peer(snapshot: Snapshot, command: RegisterPeer, actor: Actor, moment: Moment) -> ChangeSet:
+    ids.check("agent", command.agent)
+    for capability in command.capabilities:
+        ids.check("capability", capability)
+    capabilities = tuple(dict.fromkeys(command.capabilities))
+    known = snapshot.peer(command.agent)
+    text = subject(f"peer {command.agent} by {actor.name}")
+    if known is None:
+        peer = Peer(command.agent, moment.now, actor.name, command.kind, capabilities=capabilities)
+        facts = {"agent": command.agent, "created": True}
+        return ChangeSet(Op.PEER, actor, text, (PutPeer(peer),), facts=facts)
+    about = {"agent": known.agent}
+    if command.new or known.agent != command.agent:
+        raise NotAllowed(
+            f"the peer {known.agent} is registered already (names are unique ignoring case)",
+            hint="choose another name, or use that one: git loopx peer list",
+            about=about,
+        )
+    if known.status is PeerStatus.RETIRED:
+        raise NotAllowed(
+            f"the peer {known.agent} is retired; its name is not used again",
+            hint="choose another name: git loopx peer register NAME",
+            about=about,
+        )
+    after = replace(known, kind=command.kind, capabilities=capabilities)
+    writes = () if after == known else (PutPeer(after),)
+    return ChangeSet(Op.PEER, actor, text, writes, facts={"agent": known.agent, "created": False})
+
+
+def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, moment: Moment) -> ChangeSet:
+    goal = resolve.goal(snapshot, command.goal)
+    stored = snapshot.goal(goal)
+    if stored is not None and stored.status is GoalStatus.CLOSED:
+        raise NotAllowed(f"the goal {goal} is closed", hint="git loopx goal list", about={"goal": goal})
+    todo = Todo(
+        id=ids.check("todo", command.id),
+        goal=goal,
+        title=command.title,
+        status=Status.OPEN,
+        created_at=moment.now,
+        created_by=actor.name,
+        priority=command.priority,
+        alias=command.alias,
+        scope=command.scope,
+        requires=command.requires,
+        excluded=command.excluded,
+        labels=command.labels,
+        resume_after=command.resume_after,
+        validate=command.validate,
+        branch=command.branch,
+        body=command.body,
+    )
+    for name in (
+        "title",
+        "body",
+        "alias",
+        "priority",
+        "scope",
+        "requires",
+        "excluded",
+        "labels",
+        "validate",
+        "branch",
+    ):
+        check_field(name, getattr(todo, name))
+    if snapshot.goals_of(todo.id):
+        raise UsageError(f"the id {todo.id} is taken", hint="run the same command again")
+    if todo.alias is not None:
+        check_alias(snapshot, todo.alias, todo.id)
+    todo = replace(todo, depends_on=resolved_dependencies(snapshot, todo.id, command.depends_on))
+    return ChangeSet(
+        Op.ADD,
+        actor,
+        subject(f"add {todo.id} by {actor.name}"),
+        (PutTodo(todo),),
+        goal=goal,
+        todo=todo.id,
+        facts={"created": True},
+    )
+
+
+def check_field(name: str, value: Any) -> None:
+    """Raise UsageError, naming the flag, when a caller's value breaks the field's grammar."""
+    _refuse(name, why_bad(name, value), f"see the help of --{name.replace('_', '-')}")
+
+
+def _refuse(name: str, reason: str | None, hint: str) -> None:
+    if reason:
+        raise UsageError(f"the {name} {reason}", hint=hint, about={"field": name})
+
+
+def check_alias(snapshot: Snapshot, alias: str, todo: str) -> None:
+    """Refuse an alias that another todo has, or had before it was archived."""
+    taken = [other for other in snapshot.ids_with_alias(alias) if other != todo]
+    if taken:
+        raise NotAllowed(
+            f"the alias {alias!r} belongs to {taken[0]}",
+            hint="choose another alias",
+            about={"alias": alias, "todo_id": taken[0]},
+        )
+
+
+def resolved_dependencies(snapshot: Snapshot, todo: str, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Full ids of the todos named; NotFound for a dangling one, NotAllowed for a circle."""
+    wanted = tuple(dict.fromkeys(resolve.todo(snapshot, name)[1] for name in given))
+    reason = why_bad("depends_on", wanted)
+    _refuse("depends_on", reason, "see the help of --depends-on")
+
+    def edges(current: str) -> tuple[str, ...]:
+        if current == todo:
+            return wanted
+        goals = snapshot.goals_of(current)
+        return snapshot.todo(goals[0], current).depends_on if len(goals) == 1 else ()
+
+    cycle = graph.find_cycle(todo, edges)
+    if cycle:
+        raise NotAllowed(
+            "these dependencies would wait for each other: " + " -> ".join(cycle),
+            hint="leave one of them out",
+            about={"todo_id": todo, "cycle": cycle},
+        )
+    return wanted

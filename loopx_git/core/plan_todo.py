@@ -1,0 +1,297 @@
+"""Plans of the operations on one todo: the table's row, the conditions, then the row's effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from loopx_git.core import conditions, ids, resolve
+from loopx_git.core.change import Actor, ChangeSet, Op, PutLease, PutPeer, PutTodo, Write
+from loopx_git.core.claim import acquired, ended, fenced, handed_over, hold_of, renewed
+from loopx_git.core.commands import OnTodo
+from loopx_git.core.edit import edited, with_note
+from loopx_git.core.lease import Ended, Lease, Moment, expires_at, is_due, is_late
+from loopx_git.core.peer import Peer, PeerStatus
+from loopx_git.core.plan_setup import subject
+from loopx_git.core.snapshot import Snapshot
+from loopx_git.core.table import FINISHED, REASONS, Effect, Operation, Row, Verdict, look_up
+from loopx_git.core.times import check_ttl, format_time
+from loopx_git.core.todo import SETTABLE, Status, Todo, bad_line
+from loopx_git.errors import BY_CODE, LoopXError, NotAllowed, UsageError
+
+_OP = {Operation.RESUME: Op.CLAIM, Operation.UNSOFT: Op.SOFT}
+_ENDS = {
+    Operation.RELEASE: Ended.RELEASED,
+    Operation.COMPLETE: Ended.COMPLETED,
+    Operation.SUPERSEDE: Ended.SUPERSEDED,
+    Operation.CANCEL: Ended.CANCELLED,
+}
+
+
+def on_todo(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+    """Decide one operation by the table and carry out its effects."""
+    _check_call(command, actor)
+    goal, todo_id = resolve.todo(snapshot, command.todo, command.goal)
+    todo = snapshot.todo(goal, todo_id)
+    lease = snapshot.lease(goal, todo_id) or Lease(todo_id)
+    hold = hold_of(lease, actor, command.epoch, moment, snapshot.policy.claims_skew)
+    row = look_up(command.operation, todo.state, hold, command.force)
+    facts: dict[str, Any] = {"todo": todo_id, "goal": goal, "hold": hold.value}
+    op = _OP.get(command.operation) or Op(command.operation.value)
+    base = ChangeSet(op, actor, "", goal=goal, todo=todo_id, epoch=lease.epoch, facts=facts)
+    if row.verdict is Verdict.REFUSE:
+        raise refusal(row, command, todo, lease)
+    if row.verdict is Verdict.NOTHING:
+        message = REASONS[row.reason].message.format(**_words(command, todo, lease))
+        return replace(base, facts={**facts, "unchanged": row.reason, "message": message})
+    return _Grant(snapshot, command, actor, moment, request, todo, lease, row).change_set(base)
+
+
+def refusal(row: Row, command: OnTodo, todo: Todo, lease: Lease) -> LoopXError:
+    """The typed error of a refusing row: who holds it, under which epoch, until when, what to type next."""
+    reason = REASONS[row.reason]
+    words = _words(command, todo, lease)
+    until = expires_at(lease)
+    about = {
+        "todo_id": todo.id,
+        "status": todo.state.value,
+        "holder": lease.holder,
+        "epoch": lease.epoch,
+        "expires_at": None if until is None else format_time(until),
+    }
+    return BY_CODE[reason.code](reason.message.format(**words), hint=reason.hint.format(**words), about=about)
+
+
+def _words(command: OnTodo, todo: Todo, lease: Lease) -> dict[str, object]:
+    until = expires_at(lease)
+    return {
+        "todo": todo.id,
+        "status": todo.state.value,
+        "holder": lease.holder or "nobody",
+        "whose": f"{lease.holder} holds it" if lease.holder else f"nobody holds it ({todo.state.value})",
+        "epoch": lease.epoch,
+        "given": command.epoch,
+        "until": "" if until is None else f", until {format_time(until)}",
+    }
+
+
+def _check_call(command: OnTodo, actor: Actor) -> None:
+    """What is wrong with a call whatever the state is."""
+    operation = command.operation
+    if command.force and not command.reason:
+        raise UsageError("--force needs --reason TEXT; it goes into the history", hint="--reason TEXT")
+    if command.reason is not None:
+        bad = bad_line(command.reason, 300)
+        if bad:
+            raise UsageError(f"the reason {bad}", hint="--reason TEXT, one line of 300 characters at most")
+        if not command.force:
+            raise UsageError("--reason goes with --force", hint="leave out --reason, or add --force")
+    if not command.force and not actor.is_agent:
+        raise UsageError(
+            f"{operation} needs an agent",
+            hint="--agent NAME, or LOOPX_AGENT=NAME, or: git config loopx.agent NAME",
+        )
+    if command.status is not None and command.status not in {status.value for status in SETTABLE}:
+        other = {"completed": "complete", "superseded": "supersede", "cancelled": "cancel"}.get(
+            command.status
+        )
+        hint = f"git loopx todo {other} {command.todo}" if other else "one of " + ", ".join(SETTABLE)
+        raise UsageError(f"the status {command.status!r} cannot be set", hint=hint)
+    if operation is Operation.UPDATE and not (command.status or command.fields or command.note):
+        raise UsageError(
+            "this update names nothing to change",
+            hint=f"git loopx todo update {command.todo} --status in_progress, or --note TEXT",
+        )
+    if isinstance(command.ttl, int):
+        try:
+            check_ttl(command.ttl)
+        except ValueError as error:
+            raise UsageError(str(error), hint="--ttl 2h") from None
+
+
+class _Grant:
+    """One granted operation being carried out: the todo and the lease as they become, effect by effect."""
+
+    def __init__(
+        self, snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, request: str,
+        todo: Todo, lease: Lease, row: Row,
+    ) -> None:  # fmt: skip
+        self.snapshot, self.command, self.actor = snapshot, command, actor
+        self.moment, self.request, self.row = moment, request, row
+        self.before, self.todo = todo, todo
+        self.lease_before, self.lease = lease, lease
+        self.peer: Peer | None = None
+        self.prev: str | None = None
+        self.warnings: list[str] = []
+
+    def change_set(self, base: ChangeSet) -> ChangeSet:
+        for effect in self.row.effects:
+            _EFFECTS[effect](self)
+        self._note()
+        if self.command.status is not None and Effect.BACK not in self.row.effects:
+            self.todo = replace(self.todo, status=Status(self.command.status))
+        if self.lease.holder is not None and self.lease.session is None and self._acts_as_holder():
+            self.lease = replace(self.lease, session=self.actor.session)
+        self.todo = replace(self.todo, claimed_by=self.lease.holder)
+        writes: list[Write] = [] if self.peer is None else [PutPeer(self.peer)]
+        if self.todo != self.before:
+            writes.append(PutTodo(self.todo))
+        if self.lease != self.lease_before:
+            writes.append(PutLease(self.todo.goal, self.lease))
+        facts = {**base.facts, "warnings": self.warnings}
+        if not writes:
+            message = f"{self.todo.id} is as asked already"
+            return replace(base, facts={**facts, "unchanged": "same", "message": message})
+        renewed_ids = self._renewals(writes)
+        if Effect.ACQUIRE in self.row.effects or Effect.TAKEOVER in self.row.effects:
+            facts |= {"acquired": True, "former": self.prev}
+        return replace(
+            base,
+            subject=subject(f"{base.op} {self.todo.id} by {self.actor.name}"),
+            writes=tuple(writes),
+            epoch=self.lease.epoch,
+            prev=self.prev,
+            reason=self.command.reason,
+            renewed=renewed_ids,
+            facts=facts,
+        )
+
+    # -- effects, in the table's words
+
+    def acquire(self) -> None:
+        self._conditions()
+        ttl = self.snapshot.policy.claims_ttl if self.command.ttl == "unset" else self.command.ttl
+        assert not isinstance(ttl, str)
+        self.lease = acquired(self.lease, self.actor, ttl, self.moment, self.request)
+
+    def takeover(self) -> None:
+        self.prev = f"{self.lease.holder}@{self.lease.epoch}"
+        self.acquire()
+
+    def attempt(self) -> None:
+        self.todo = replace(self.todo, attempts=self.todo.attempts + 1)
+
+    def renew(self) -> None:
+        ttl = self.lease.ttl_s if self.command.ttl == "unset" else self.command.ttl
+        assert not isinstance(ttl, str)
+        self.lease = renewed(self.lease, self.actor, ttl, self.moment, self.request)
+
+    def end(self) -> None:
+        if not self._acts_as_holder():
+            self.prev = f"{self.lease.holder}@{self.lease.epoch}"
+        self.lease = ended(self.lease, _ENDS[self.command.operation], self.request)
+
+    def fence(self) -> None:
+        self.lease = fenced(self.lease, self.request)
+
+    def handover(self) -> None:
+        if self.command.to is None:
+            raise UsageError("transfer needs the receiving agent", hint="--to AGENT")
+        receiver = self._active_peer(self.command.to)
+        self._fits(receiver)
+        self.prev = f"{self.lease.holder}@{self.lease.epoch}"
+        self.lease = handed_over(self.lease, receiver.agent, self.moment, self.request)
+
+    def back(self) -> None:
+        status = self.todo.status
+        if self.command.status is not None:
+            status = Status(self.command.status)
+        elif status is Status.IN_PROGRESS:
+            status = Status.OPEN
+        self.todo = replace(self.todo, status=status)
+
+    def edit(self) -> None:
+        self.todo = edited(self.snapshot, self.todo, self.command.fields)
+
+    def finish(self) -> None:
+        status = FINISHED[self.command.operation]
+        done = self.moment.now if status is Status.COMPLETED else self.todo.completed_at
+        self.todo = replace(self.todo, status=status, completed_at=done, soft_claims=())
+
+    def reopen(self) -> None:
+        self.todo = replace(self.todo, status=Status.OPEN, completed_at=None)
+
+    def move(self) -> None:
+        self.todo = replace(self.todo, archived=True)
+
+    def soft_add(self) -> None:
+        self._active_peer(self.actor.name)
+        if self.actor.name not in self.todo.soft_claims:
+            self.todo = replace(self.todo, soft_claims=(*self.todo.soft_claims, self.actor.name))
+
+    def soft_remove(self) -> None:
+        left = tuple(name for name in self.todo.soft_claims if name != self.actor.name)
+        self.todo = replace(self.todo, soft_claims=left)
+
+    # -- what the effects need
+
+    def _acts_as_holder(self) -> bool:
+        return self.lease.holder == self.actor.name and self.lease.session in (None, self.actor.session)
+
+    def _active_peer(self, agent: str) -> Peer:
+        known = self.snapshot.peer(agent)
+        if known is not None and known.agent == agent:
+            if known.status is not PeerStatus.ACTIVE:
+                raise NotAllowed(
+                    f"the peer {agent} is {known.status}",
+                    hint=f"git loopx peer show {agent}",
+                    about={"agent": agent},
+                )
+            return known
+        if known is None and agent == self.actor.name and self.snapshot.policy.peers_auto_register:
+            self.peer = Peer(ids.check("agent", agent), self.moment.now, agent)
+            return self.peer
+        spelt = f"; did you mean {known.agent}?" if known is not None else ""
+        raise NotAllowed(
+            f"{agent} is no registered peer{spelt}",
+            hint=f"git loopx peer register {agent}" if known is None else f"--agent {known.agent}",
+            about={"agent": agent},
+        )
+
+    def _fits(self, peer: Peer) -> None:
+        unmet = conditions.fitness(peer, self.todo)
+        if unmet is not None:
+            raise unmet.error()
+
+    def _conditions(self) -> None:
+        peer = self._active_peer(self.actor.name)
+        self._fits(peer)
+        own = self.lease.holder == self.actor.name
+        checks: list[Callable[[], conditions.Unmet | None]] = [
+            lambda: conditions.scope_overlap(self.snapshot, self.todo, self.actor, self.moment)
+        ]
+        if not own:
+            checks.insert(0, lambda: conditions.readiness(self.snapshot, self.todo, self.moment))
+            checks.insert(1, lambda: conditions.limit(self.snapshot, self.actor, self.moment))
+        for check in checks:
+            unmet = check()
+            if unmet is not None:
+                raise unmet.error()
+
+    def _note(self) -> None:
+        if self.command.note is not None:
+            self.todo = with_note(self.todo, self.command.note, self.actor, self.moment)
+
+    def _renewals(self, writes: list[Write]) -> tuple[str, ...]:
+        """Renew on the way what the caller holds and is due, so that working keeps a claim alive."""
+        wanted, found = self.command.renewals, []
+        if wanted == () or not self.actor.is_agent:
+            return ()
+        for goal in self.snapshot.goal_ids():
+            for lease in self.snapshot.leases(goal):
+                mine = lease.holder == self.actor.name and lease.session == self.actor.session
+                if not mine or lease.todo == self.todo.id or is_late(lease, self.moment):
+                    continue
+                chosen = is_due(lease, self.moment) if wanted is None else lease.id in wanted
+                if chosen:
+                    found.append(lease.id)
+                    writes.append(
+                        PutLease(goal, renewed(lease, self.actor, lease.ttl_s, self.moment, self.request))
+                    )
+        return tuple(found)
+
+
+_EFFECTS: dict[Effect, Callable[[_Grant], None]] = {
+    effect: getattr(_Grant, effect.value) for effect in Effect
+}

@@ -1,0 +1,102 @@
+"""Every error a caller can see, as one tree with data.
+
+    LoopXError
+    ├── UsageError          2   the call itself is wrong
+    ├── InternalError       3   our bug
+    ├── NotInitialised     10   no coordination history here yet
+    ├── HeldByAnother      11   somebody else holds what you wanted to acquire
+    ├── NotYourClaim       12   lost, stale epoch, expired, or never yours
+    ├── Contention         13   the tip kept moving, or the time budget ended
+    ├── RemoteFailure      14   the remote is unreachable, refused, or does not permit it
+    ├── NotAllowed         15   status, peer, dependency, limit or policy forbids it
+    ├── InvalidState       16   stored data is invalid, foreign, or too new
+    ├── NotFound           17   no such thing, or more than one
+    ├── OutcomeUnknown     18   run the same command again
+    ├── CheckFailed        19   a check found something, or the guard denied
+    └── Interrupted       130   a signal ended the command
+
+This module belongs to no layer and imports nothing of ours: every layer may raise these, only
+faces turn them into exit codes and text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class LoopXError(Exception):
+    """An error with its exit code, the next command to type, and what it is about.
+
+    `message` is one sentence for a person, `hint` the next command or step (may be empty), `about` plain
+    JSON values such as todo_id, holder, epoch, expires_at, file, line.
+    """
+
+    code: ClassVar[int] = 3
+
+    def __init__(self, message: str, *, hint: str = "", about: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.about: dict[str, Any] = dict(about or {})
+
+
+class UsageError(LoopXError):
+    code = 2
+
+
+class InternalError(LoopXError):
+    code = 3
+
+
+class NotInitialised(LoopXError):
+    code = 10
+
+
+class HeldByAnother(LoopXError):
+    code = 11
+
+
+class NotYourClaim(LoopXError):
+    code = 12
+
+
+class Contention(LoopXError):
+    code = 13
+
+
+class RemoteFailure(LoopXError):
+    code = 14
+
+
+class NotAllowed(LoopXError):
+    code = 15
+
+
+class InvalidState(LoopXError):
+    code = 16
+
+
+class NotFound(LoopXError):
+    code = 17
+
+
+class OutcomeUnknown(LoopXError):
+    code = 18
+
+
+class CheckFailed(LoopXError):
+    code = 19
+
+
+class Interrupted(LoopXError):
+    code = 130
+
+
+BY_CODE: Mapping[int, type[LoopXError]] = {
+    cls.code: cls
+    for cls in (
+        UsageError, InternalError, NotInitialised, HeldByAnother, NotYourClaim, Contention, RemoteFailure,
+        NotAllowed, InvalidState, NotFound, OutcomeUnknown, CheckFailed, Interrupted,
+    )
+}  # fmt: skip

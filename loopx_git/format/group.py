@@ -1,0 +1,27 @@
+"""Several commands as one group: each is planned on the state that the former ones leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loopx_git.core.change import Actor, ChangeSet
+from loopx_git.core.commands import Command
+from loopx_git.core.lease import Moment
+from loopx_git.core.plan import plan
+from loopx_git.format.encode import encode
+from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.format.tree import OverlayTree
+
+
+def plan_group(
+    snapshot: TreeSnapshot | None, commands: Sequence[Command], actor: Actor, moment: Moment, request: str
+) -> tuple[ChangeSet, ...]:
+    """The change sets of all commands, or the refusal of the first that is refused: all or nothing."""
+    changes: list[ChangeSet] = []
+    current = snapshot
+    for number, command in enumerate(commands, 1):
+        change = plan(current, command, actor, moment, request)
+        changes.append(change)
+        if number < len(commands) and current is not None and change.writes:
+            current = TreeSnapshot(OverlayTree(current.tree, encode(change, current.tree)), current.memo)
+    return tuple(changes)

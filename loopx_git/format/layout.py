@@ -1,0 +1,90 @@
+"""The tree layout: which path holds what, and back. Every path segment is checked; an unknown path is foreign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from loopx_git.core import ids
+from loopx_git.errors import InvalidState
+
+ROOT = ".loopx"
+FORMAT = f"{ROOT}/format"
+POLICY = f"{ROOT}/policy.toml"
+PEERS = f"{ROOT}/peers"
+GOALS = f"{ROOT}/goals"
+
+
+class PathKind(StrEnum):
+    FORMAT = "format"
+    POLICY = "policy"
+    PEER = "peer"
+    GOAL = "goal"
+    TODO = "todo"
+    ARCHIVED = "archived"
+    LEASE = "lease"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What lies at a path: its kind, and the ids in the path."""
+
+    kind: PathKind
+    goal: str = ""
+    name: str = ""
+
+
+def peer(agent: str) -> str:
+    return f"{PEERS}/{agent}.md"
+
+
+def goal(goal_id: str) -> str:
+    return f"{GOALS}/{goal_id}/goal.md"
+
+
+def todo_folder(goal_id: str, *, archived: bool) -> str:
+    return f"{GOALS}/{goal_id}/{'archive' if archived else 'todos'}"
+
+
+def lease_folder(goal_id: str) -> str:
+    return f"{GOALS}/{goal_id}/leases"
+
+
+def shard(todo_id: str) -> str:
+    """The first two hex digits: 256 folders keep a commit small at 100,000 todos."""
+    return todo_id[5:7]
+
+
+def todo(goal_id: str, todo_id: str, *, archived: bool = False) -> str:
+    return f"{todo_folder(goal_id, archived=archived)}/{shard(todo_id)}/{todo_id}.md"
+
+
+def lease(goal_id: str, todo_id: str) -> str:
+    return f"{lease_folder(goal_id)}/{shard(todo_id)}/{todo_id}.json"
+
+
+def parse(path: str) -> Place:
+    """The place of a path that this format knows; InvalidState for any other."""
+    if path == FORMAT:
+        return Place(PathKind.FORMAT)
+    if path == POLICY:
+        return Place(PathKind.POLICY)
+    parts = path.split("/")
+    match parts:
+        case [".loopx", "peers", file] if file.endswith(".md") and ids.is_valid("agent", file[:-3]):
+            return Place(PathKind.PEER, name=file[:-3])
+        case [".loopx", "goals", goal_id, "goal.md"] if ids.is_valid("goal", goal_id):
+            return Place(PathKind.GOAL, goal=goal_id)
+        case [".loopx", "goals", goal_id, folder, _, file] if ids.is_valid("goal", goal_id):
+            for name, ending, kind in (
+                ("todos", ".md", PathKind.TODO),
+                ("archive", ".md", PathKind.ARCHIVED),
+                ("leases", ".json", PathKind.LEASE),
+            ):
+                todo_id = file.removesuffix(ending)
+                if folder == name and file.endswith(ending) and ids.is_valid("todo", todo_id):
+                    if parts[4] == shard(todo_id):
+                        return Place(kind, goal_id, todo_id)
+                    break
+    shown = path if len(path) <= 120 else path[:117] + "..."
+    raise InvalidState(f"{shown!r} is no path of this format", hint="git loopx verify", about={"file": shown})

@@ -1,0 +1,257 @@
+"""Replay: is this commit one legal operation on the state before it, and does it say the truth about itself?
+
+The commit is turned back into the command that it claims to be, the planner decides that command on the former
+state, and what the planner would have written is compared with what stands in the tree. So `verify`, the check
+of what is fetched and the receive check follow the very table that claims follow. Clocks are taken from the
+records themselves: a taker is held to its own clock, a holder's lateness is not judged from afar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from loopx_git.core import policy
+from loopx_git.core.change import Actor, Op
+from loopx_git.core.commands import AddTodo, Command, CreateGoal, Init, OnTodo, RegisterPeer, SetPolicy
+from loopx_git.core.fields import EDITABLE
+from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.plan import plan
+from loopx_git.core.table import Operation
+from loopx_git.core.times import parse_time
+from loopx_git.core.todo import Todo
+from loopx_git.errors import InvalidState, LoopXError
+from loopx_git.format import files, layout, record
+from loopx_git.format.encode import encode, message_of
+from loopx_git.format.layout import PathKind, Place
+from loopx_git.format.message import Message
+from loopx_git.format.snapshot import TreeSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a commit: the rule that it breaks, and a sentence."""
+
+    rule: str
+    message: str
+
+
+class _Wrong(Exception):
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.finding = Finding(rule, message)
+
+
+class _Never(dict[str, float]):
+    """Deadlines as a verifier sees them: no holder is late, since only its own clock could say so."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return float("inf")
+
+
+def check_step(
+    before: TreeSnapshot | None,
+    after: TreeSnapshot,
+    changed: Sequence[str],
+    message: Message,
+    committed_at: datetime,
+) -> Finding | None:
+    """None when the step from `before` to `after` (which changed the paths `changed`) is one legal operation
+    that `message` describes; else the first thing wrong with it."""
+    try:
+        places = {path: layout.parse(path) for path in changed}
+        command, moment = _command(before, after, places, message, committed_at)
+        actor = Actor(message.agent, message.session)
+        change = plan(before, command, actor, moment, message.request)
+        written = encode(change, None if before is None else before.tree)
+        _compare(before, after, set(changed), written)
+        _compare_trailers(message, message_of(change, request="", nonce="", program=""))
+    except _Wrong as wrong:
+        return wrong.finding
+    except InvalidState as error:
+        return Finding("format", error.message)
+    except LoopXError as error:
+        return Finding(f"{message.op}", f"not allowed by the rules: {error.message}")
+    return None
+
+
+def _only(places: dict[str, Place], kind: PathKind, op: Op) -> Place:
+    found = [place for place in places.values() if place.kind is kind]
+    if len(found) != 1:
+        raise _Wrong("shape", f"{op} must change exactly one {kind} file, this one changes {len(found)}")
+    return found[0]
+
+
+def _command(
+    before: TreeSnapshot | None, after: TreeSnapshot, places: dict[str, Place], message: Message, at: datetime
+) -> tuple[Command, Moment]:
+    op = message.op
+    if op is Op.INIT or before is None:
+        if op is not Op.INIT or before is not None:
+            raise _Wrong("root", "the first commit of a ledger, and only it, is init")
+        goal = after.goal("main")
+        return Init(), Moment(at if goal is None else goal.created_at)
+    if op is Op.POLICY:
+        keys = [key for key in policy.KEYS if policy.get(before.policy, key) != policy.get(after.policy, key)]
+        if len(keys) != 1:
+            raise _Wrong("shape", f"policy must change exactly one key, this one changes {len(keys)}")
+        return SetPolicy(keys[0], policy.get(after.policy, keys[0])), Moment(at)
+    if op is Op.GOAL:
+        goal = after.goal(_only(places, PathKind.GOAL, op).goal)
+        if goal is None:
+            raise _Wrong("deleted", "a goal's file is never deleted")
+        return CreateGoal(goal.id, goal.title, goal.claims), Moment(goal.created_at)
+    if op is Op.PEER:
+        name = _only(places, PathKind.PEER, op).name
+        peer = after.peer(name)
+        if peer is None:
+            raise _Wrong("deleted", "a peer's file is never deleted")
+        known = before.peer(name)
+        return (
+            RegisterPeer(peer.agent, peer.kind, peer.capabilities),
+            Moment(peer.created_at if known is None else at),
+        )
+    if op is Op.ADD:
+        place = _only(places, PathKind.TODO, op)
+        todo = _todo_after(after, place.goal, place.name)
+        names = set(AddTodo.__dataclass_fields__)
+        return AddTodo(**{name: getattr(todo, name) for name in names}), Moment(todo.created_at)
+    return _on_todo(before, after, message, at)
+
+
+def _todo_after(after: TreeSnapshot, goal: str, todo: str) -> Todo:
+    if goal not in after.goals_of(todo):
+        raise _Wrong("deleted", f"the file of {todo} is gone; a todo is never deleted")
+    return after.todo(goal, todo)
+
+
+def _on_todo(
+    before: TreeSnapshot, after: TreeSnapshot, message: Message, at: datetime
+) -> tuple[OnTodo, Moment]:
+    """The operation on one todo that a commit claims to be, with the moment its own records name."""
+    if message.todo is None or message.goal is None:
+        raise _Wrong("trailers", f"{message.op} names no todo and goal")
+    goal, todo_id = message.goal, message.todo
+    if goal not in before.goals_of(todo_id):
+        raise _Wrong("trailers", f"there was no {todo_id} in the goal {goal}")
+    old, new = before.todo(goal, todo_id), _todo_after(after, goal, todo_id)
+    lease_old = before.lease(goal, todo_id) or Lease(todo_id)
+    lease_new = after.lease(goal, todo_id)
+    if lease_new is None and lease_old.epoch:
+        raise _Wrong("deleted", f"the lease record of {todo_id} is gone; it is never deleted")
+    lease_new = lease_new or Lease(todo_id)
+    operation = Operation(message.op.value) if message.op.value in set(Operation) else None
+    if operation is None:
+        raise _Wrong("op", f"{message.op} is not an operation that this version can replay")
+    note = new.notes[len(old.notes) :]
+    fields: dict[str, Any] = {}
+    status = None
+    now = at
+    if operation is Operation.CLAIM and message.reason is None:
+        now = lease_new.acquired_at or at
+    elif operation is Operation.RENEW:
+        now = lease_new.renewed_at or at
+    elif operation is Operation.COMPLETE:
+        now = new.completed_at or at
+    elif operation is Operation.TRANSFER:
+        now = lease_new.acquired_at or at
+    elif operation is Operation.UPDATE:
+        fields = {name: getattr(new, name) for name in EDITABLE if getattr(new, name) != getattr(old, name)}
+    if note:
+        try:
+            now = parse_time(note[0].time)
+        except ValueError:
+            raise _Wrong("note", f"the note's time {note[0].time!r} is no UTC timestamp") from None
+    elif message.renew and operation is not Operation.RENEW:
+        now = _renewed_at(after, message.renew[0]) or now
+    if operation in (Operation.RELEASE, Operation.UPDATE):
+        status = new.status.value
+        if operation is Operation.UPDATE and status == old.status and (fields or note):
+            status = None
+    command_operation, moment = _as_claim(
+        operation, before, lease_old, new.attempts > old.attempts, message, now
+    )
+    command = OnTodo(
+        command_operation,
+        todo_id,
+        goal,
+        force=message.reason is not None,
+        reason=message.reason,
+        ttl=lease_new.ttl_s,
+        status=status,
+        fields=fields,
+        note=note[0].text if note else None,
+        to=lease_new.holder,
+        renewals=message.renew,
+    )
+    if operation is Operation.SOFT and message.agent not in new.soft_claims:
+        command = OnTodo(Operation.UNSOFT, todo_id, goal, renewals=message.renew)
+    return command, moment
+
+
+def _as_claim(
+    operation: Operation, before: TreeSnapshot, lease: Lease, attempt: bool, message: Message, now: datetime
+) -> tuple[Operation, Moment]:
+    """Tell a claim from a resume, and set the clocks so that the taker is judged by its own."""
+    first_seen = {}
+    if lease.holder is not None and lease.ttl_s is not None:
+        # A record dated in the taker's future is timed from first sight, which only the taker's clone knows.
+        past = timedelta(seconds=lease.ttl_s + before.policy.claims_skew + 1)
+        first_seen = {lease.stamp: now - past}
+    moment = Moment(now, first_seen, _Never())
+    if operation is not Operation.CLAIM or lease.holder != message.agent or attempt:
+        return operation, moment
+    if lease.session in (None, message.session):
+        return Operation.RESUME, Moment(now, first_seen, {lease.id: 0.0})
+    return Operation.RESUME, moment
+
+
+def _renewed_at(after: TreeSnapshot, lease_id: str) -> datetime | None:
+    todo = lease_id.split("@")[0]
+    for goal in after.goals_of(todo):
+        found = after.lease(goal, todo)
+        if found is not None:
+            return found.renewed_at
+    return None
+
+
+def _compare(
+    before: TreeSnapshot | None, after: TreeSnapshot, changed: set[str], written: dict[str, bytes | None]
+) -> None:
+    expected = {path for path, data in written.items() if before is None or before.tree.blob(path) != data}
+    for path in sorted(changed - expected):
+        raise _Wrong("extra", f"{path} changed, which this operation does not write")
+    for path in sorted(expected - changed):
+        raise _Wrong("missing", f"{path} did not change, which this operation writes")
+    for path in sorted(expected):
+        data, wanted = after.tree.blob(path), written[path]
+        if data == wanted:
+            continue
+        if data is None or wanted is None:
+            raise _Wrong("content", f"{path} should {'not exist' if wanted is None else 'exist'}")
+        place = layout.parse(path)
+        if _decode(place, data, path) != _decode(place, wanted, path):
+            raise _Wrong("content", f"{path} does not hold what this operation writes")
+
+
+def _decode(place: Place, data: bytes, path: str) -> object:
+    match place.kind:
+        case PathKind.TODO | PathKind.ARCHIVED:
+            archived = place.kind is PathKind.ARCHIVED
+            return files.load_todo(data, place.goal, place.name, archived=archived, name=path)
+        case PathKind.LEASE:
+            return record.load(data, place.name, name=path)
+        case PathKind.PEER:
+            return files.load_peer(data, place.name, name=path)
+        case PathKind.GOAL:
+            return files.load_goal(data, place.goal, name=path)
+    return data
+
+
+def _compare_trailers(said: Message, planned: Message) -> None:
+    for name in ("goal", "todo", "epoch", "prev", "code", "renew"):
+        stated, true = getattr(said, name), getattr(planned, name)
+        if stated != true:
+            raise _Wrong("trailers", f"Loopx-{name.title()} says {stated!r}; the tree says {true!r}")

@@ -1,0 +1,30 @@
+"""The Python face: the client with this process's environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from loopx_git.client.client import Client
+
+
+class LoopXClient(Client):
+    """Coordination for the repository that `folder` lies in, for programs.
+
+        client = LoopXClient(agent="codex-1")
+        view = client.todo.claim(todo_id="todo_ab12cd34ef56", ttl=600)
+
+    `agent`, `session`, `remote`, `ref` and `timeout` (seconds) are what the command line's flags are; what is
+    not given comes from LOOPX_*, git config and .loopx/config.toml. `env` replaces the process's environment.
+    Methods raise the errors of `loopx_git.errors`; one that raises has written nothing, except OutcomeUnknown,
+    which says that the same call again finds out.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str] = ".", *, agent: str | None = None, session: str | None = None,
+        remote: str | None = None, ref: str | None = None, timeout: float | None = None,
+        env: Mapping[str, str] | None = None, **settings: Any,
+    ) -> None:  # fmt: skip
+        flags = {"agent": agent, "session": session, "remote": remote, "ref": ref, "timeout": timeout}
+        super().__init__(folder, dict(os.environ) if env is None else env, flags, **settings)

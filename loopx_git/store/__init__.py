@@ -1,0 +1,1 @@
+"""Git: objects, publishers, the transaction. Below it only format and core; it never speaks to a person."""

@@ -1,0 +1,239 @@
+"""The driver: carries out the steps of the transaction for real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from loopx_git.core.change import Actor, ChangeSet
+from loopx_git.core.lease import Moment
+from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError
+from loopx_git.format import message
+from loopx_git.format.encode import encode, message_of
+from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.store import transaction as tx
+from loopx_git.store.base import Draft, Fetched, Objects, Progress, Publisher, Signature
+from loopx_git.store.clock import Clock
+from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
+from loopx_git.store.validate import FIRST_CHECK, Checker
+
+#: Decides on the state at a tip (None: no ledger yet) at a moment, for a request; raises to refuse.
+Decider = Callable[[TreeSnapshot | None, Moment, str], tuple[ChangeSet, ...]]
+#: The holder's own clocks for a snapshot: what to add to the wall clock's word.
+Clocks = Callable[[Moment, TreeSnapshot | None], Moment]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One group of operations to publish, all or nothing.
+
+    `fingerprint` is equal for identical commands; `command` is the words, for people; `limits.budget` counts
+    from before the lock.
+    """
+
+    decide: Decider
+    actor: Actor
+    fingerprint: str
+    command: str
+    limits: tx.Limits = field(default_factory=tx.Limits)
+    dry_run: bool = False
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What the driver works with; all of it is given, so that tests give theirs."""
+
+    objects: Objects
+    publisher: Publisher
+    pending: PendingFolder | NoPending
+    clock: Clock
+    entropy: Callable[[int], bytes]
+    jitter: Callable[[], float]
+    committer: Signature
+    program: str
+    ledger: str | None = None
+    memo: dict[Hashable, Any] = field(default_factory=dict)
+    clocks: Clocks = lambda moment, snapshot: moment
+    failpoint: Callable[[str], None] = lambda name: None
+    progress: Progress | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+class Driver:
+    """One transaction being carried out."""
+
+    def __init__(self, around: Surroundings, job: Job, started: float, record: Pending) -> None:
+        self.around, self.job, self.started, self.record = around, job, started, record
+        self.moment = Moment(around.clock.wall())
+        self.movers: list[str] = []
+
+    def run(self, *, resumed: bool) -> tx.Result:
+        """Drive the generator to its end."""
+        steps = tx.transaction(self.job.limits, dry_run=self.job.dry_run, resumed=resumed)
+        answer: Any = None
+        try:
+            while True:
+                step = steps.send(answer)
+                answer = self._do(step)
+        except StopIteration as stop:
+            result: tx.Result = stop.value
+        except Contention as error:
+            error.about["moved_by"] = list(dict.fromkeys(self.movers))[-20:]
+            names = ", ".join(error.about["moved_by"][-5:])
+            if names:
+                error.message += f" (last: {names})"
+            raise
+        if result.oid is not None:
+            self.around.failpoint("landed")
+            if result.confirmed and result.tip is not None:
+                self.around.publisher.accept(result.tip)
+            if not result.changes:
+                # Found in history from an earlier run: its record holds the facts.
+                return replace(result, changes=())
+        return result
+
+    def _do(self, step: tx.Step) -> Any:
+        around = self.around
+        match step:
+            case tx.KnownTip():
+                return around.publisher.known_tip()
+            case tx.Fetch():
+                fetched = self.fetch()
+                around.failpoint("fetched")
+                return fetched
+            case tx.Decide(tip):
+                return self._decide(tip)
+            case tx.Build(tip, changes):
+                oid = self._build(tip, changes)
+                around.failpoint("built")
+                return oid
+            case tx.Push(parent, oid):
+                around.failpoint("pushing")
+                pushed = around.publisher.push(parent, oid, max(2.0, self._left() / 2))
+                around.failpoint("pushed")
+                return pushed
+            case tx.FindLanded(tip):
+                return self._find(tip)
+            case tx.Wait(seconds):
+                around.clock.sleep(max(0.0, min(seconds * around.jitter(), self._left())))
+                return None
+            case tx.Elapsed():
+                return around.clock.counting() - self.started
+            case tx.Forget():
+                around.pending.remove(self.record.request)
+                around.publisher.release(self.record.request)
+                return None
+        raise InternalError(f"unknown step {step!r}")
+
+    def _left(self) -> float:
+        return self.job.limits.budget - (self.around.clock.counting() - self.started)
+
+    def fetch(self) -> Fetched:
+        """Read the remote ref and check everything new on it before anybody plans on it."""
+        around = self.around
+        fetched = around.publisher.fetch(max(2.0, self._left() * 0.8))
+        if fetched.error is not None:
+            return fetched
+        known, tip = around.publisher.known_tip(), fetched.tip
+        if tip is None:
+            if known is not None or around.ledger is not None:
+                raise InvalidState(
+                    f"the coordination ref is gone, though the ledger {around.ledger or known} is known here",
+                    hint="check where coordination lives: git loopx sync; a pinned ledger is never begun anew",
+                    about={"ledger": around.ledger, "last_tip": known},
+                )
+            return fetched
+        if tip != known:
+            self._check(known, tip)
+            around.publisher.accept(tip)
+        return fetched
+
+    def _check(self, known: str | None, tip: str) -> None:
+        around = self.around
+        if known is not None and not around.objects.is_ancestor(known, tip):
+            raise InvalidState(
+                f"the coordination ref was rewritten: {tip} does not descend from {known}, the last tip seen here",
+                hint=f"find out who did it; the audited way out: git loopx sync --accept-tip {tip} --reason TEXT",
+                about={"tip": tip, "last_tip": known},
+            )
+        checker = Checker(around.objects, around.memo)
+        limit = FIRST_CHECK if known is None else 10**9
+        for fault in checker.walk(known, tip, limit, around.progress):
+            raise fault.error()
+        oids = around.objects.between(known, tip, limit)
+        for oid in oids[-50:]:
+            self.movers.append(message.load(around.objects.commit(oid).message).agent)
+        if known is None:
+            self._first_contact(tip, oids)
+
+    def _first_contact(self, tip: str, checked: Sequence[str]) -> None:
+        around = self.around
+        oldest = around.objects.commit(checked[0])
+        if oldest.parents:
+            around.notes.append(
+                f"first contact: the newest {len(checked)} operations were checked; the rest: git loopx verify"
+            )
+        root = around.objects.between(None, tip, 10**9)[0]
+        if around.ledger is not None and root != around.ledger and not around.objects.commit(root).parents:
+            raise InvalidState(
+                f"this is another ledger: its root is {root}, and {around.ledger} is pinned here",
+                hint="check which remote coordination lives on: git remote -v; then: git config loopx.remote NAME",
+                about={"ledger": around.ledger, "root": root},
+            )
+
+    def _decide(self, tip: str | None) -> tuple[ChangeSet, ...] | LoopXError:
+        around = self.around
+        try:
+            snapshot = None if tip is None else TreeSnapshot(around.objects.tree(tip), around.memo)
+            self.moment = around.clocks(Moment(around.clock.wall()), snapshot)
+            return self.job.decide(snapshot, self.moment, self.record.request)
+        except LoopXError as refusal:
+            return refusal
+
+    def _build(self, tip: str | None, changes: Sequence[ChangeSet]) -> str:
+        around, parent = self.around, tip
+        author = author_of(self.job.actor, around.committer)
+        facts = []
+        for change in changes:
+            if not change.writes:
+                continue
+            files = encode(change, None if parent is None else around.objects.tree(parent))
+            text = message.dump(
+                message_of(
+                    change,
+                    request=self.record.request,
+                    nonce=around.entropy(16).hex(),
+                    program=around.program,
+                )
+            )
+            draft = Draft(files, text, author, around.committer, self.moment.now)
+            parent = around.objects.build(parent, draft)
+            facts.append(facts_of(change))
+        assert parent is not None
+        self.record = with_built(self.record, Built(parent, tip, tuple(facts)))
+        around.publisher.anchor(self.record.request, parent)
+        around.pending.write(self.record)
+        return parent
+
+    def _find(self, tip: str | None) -> str | None:
+        if tip is None:
+            return None
+        for built in self.record.built:
+            if self.around.objects.is_ancestor(built.oid, tip):
+                return built.oid
+        return None
+
+
+def facts_of(change: ChangeSet) -> dict[str, Any]:
+    """What answers the asker of a change set, in plain values: kept in the pending record."""
+    return {
+        **change.facts, "op": change.op.value, "todo": change.todo, "goal": change.goal, "epoch": change.epoch,
+    }  # fmt: skip
+
+
+def author_of(actor: Actor, committer: Signature) -> Signature:
+    """The agent as a commit's author; an actor without an agent is the git identity itself."""
+    if actor.is_agent:
+        return Signature(actor.name, f"{actor.name}@agents.loopx.invalid")
+    return Signature(committer.name, actor.name)

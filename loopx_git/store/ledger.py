@@ -1,0 +1,186 @@
+"""A ledger in reach: reads at a tip, and jobs published under the clone's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from loopx_git.core.change import Actor
+from loopx_git.errors import NotInitialised, RemoteFailure
+from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.store import transaction as tx
+from loopx_git.store.base import Fetched
+from loopx_git.store.driver import Driver, Job, Surroundings, facts_of
+from loopx_git.store.lock import locked
+from loopx_git.store.pending import ANSWERS_FOR, Pending
+
+#: A landed record is dropped after so many seconds; until then `doctor` reports it.
+_KEEP = 86400.0
+#: The actor of jobs that only read.
+_NOBODY = Actor("nobody")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a job came to. `facts` has one entry an operation; `wrote` is False when nothing was written;
+    `found` tells that an earlier run of the same command had landed."""
+
+    facts: Sequence[dict[str, Any]]
+    tip: str | None
+    oid: str | None = None
+    wrote: bool = False
+    found: bool = False
+    confirmed: bool = True
+    losses: int = 0
+    pushes: int = 0
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+class Ledger:
+    """One clone's access to one coordination ref. `home` is the folder for the lock and the records; None for
+    stores in memory, which lock nothing."""
+
+    def __init__(self, around: Surroundings, home: str | None) -> None:
+        self.around, self.home = around, home
+
+    @contextmanager
+    def _lock(self, timeout: float) -> Iterator[None]:
+        if self.home is None:
+            yield
+            return
+        with locked(self.home, timeout):
+            yield
+
+    # -- reading
+
+    def snapshot(self, tip: str) -> TreeSnapshot:
+        """The state at a commit."""
+        return TreeSnapshot(self.around.objects.tree(tip), self.around.memo)
+
+    def tip(self) -> str | None:
+        """The last tip that was checked here."""
+        return self.around.publisher.known_tip()
+
+    def refresh(self, timeout: float) -> Fetched:
+        """Read the remote ref and check what is new, under the lock; the error is in the answer."""
+        started = self.around.clock.counting()
+        job = Job(lambda *_: (), _NOBODY, "", "sync", tx.Limits(budget=timeout))
+        with self._lock(timeout):
+            driver = Driver(self.around, job, started, self._record(job))
+            return driver.fetch()
+
+    def need_tip(self, timeout: float) -> str:
+        """The freshly read tip; RemoteFailure when it cannot be read, NotInitialised when there is none."""
+        fetched = self.refresh(timeout)
+        if fetched.error is not None:
+            raise RemoteFailure(
+                f"the coordination ref cannot be read: {fetched.error}",
+                hint="check the remote: git ls-remote",
+            )
+        if fetched.tip is None:
+            raise not_initialised()
+        return fetched.tip
+
+    # -- writing
+
+    def submit(self, job: Job) -> Answer:
+        """Publish one job, or raise its refusal. An identical command that landed earlier without answering
+        its asker is answered now, and not repeated."""
+        started = self.around.clock.counting()
+        with self._lock(job.limits.budget):
+            earlier = None if job.dry_run else self._settle(job, started)
+            if earlier is not None and earlier.landed is not None:
+                self._drop(earlier)
+                return Answer(
+                    earlier.facts(earlier.landed),
+                    self.tip(),
+                    earlier.landed,
+                    True,
+                    found=True,
+                    confirmed=False,
+                )
+            driver = Driver(self.around, job, started, earlier or self._record(job))
+            result = driver.run(resumed=earlier is not None)
+            answer = self._answer(driver, result)
+            if result.oid is not None:
+                self._drop(driver.record)
+            self.around.publisher.tidy()
+        return answer
+
+    def _answer(self, driver: Driver, result: tx.Result) -> Answer:
+        if result.oid is None:
+            facts: Sequence[dict[str, Any]] = [facts_of(change) for change in result.changes]
+        else:
+            facts = driver.record.facts(result.oid)
+            if result.changes:
+                # A group may hold operations that wrote nothing; the caller wants an entry for each.
+                facts = [facts_of(change) for change in result.changes]
+        return Answer(
+            facts=facts,
+            tip=result.tip,
+            oid=result.oid,
+            wrote=result.oid is not None,
+            found=result.oid is not None and not result.changes,
+            confirmed=result.confirmed,
+            losses=result.losses,
+            pushes=result.pushes,
+            notes=tuple(self.around.notes),
+        )
+
+    def _record(self, job: Job) -> Pending:
+        around = self.around
+        return Pending(
+            request=around.entropy(16).hex(),
+            fingerprint=job.fingerprint,
+            agent=job.actor.name,
+            command=job.command,
+            created=around.clock.wall().timestamp(),
+            pid=os.getpid(),
+        )
+
+    def _drop(self, record: Pending) -> None:
+        self.around.pending.remove(record.request)
+        self.around.publisher.release(record.request)
+
+    def _settle(self, job: Job, started: float) -> Pending | None:
+        """Find out what became of earlier commands that never heard; the identical one's record, or None."""
+        around = self.around
+        records = around.pending.all()
+        if not records:
+            return None
+        now = around.clock.wall().timestamp()
+        if any(record.landed is None for record in records):
+            fetched = Driver(around, job, started, self._record(job)).fetch()
+            if fetched.error is None:
+                records = [kept for record in records if (kept := self._fate(record, fetched.tip, job))]
+        mine: Pending | None = None
+        for record in records:
+            if now - record.created > _KEEP and record.landed is not None:
+                self._drop(record)
+            elif record.fingerprint == job.fingerprint and abs(now - record.created) <= ANSWERS_FOR:
+                mine = record
+        return mine
+
+    def _fate(self, record: Pending, tip: str | None, job: Job) -> Pending | None:
+        """The record with what is known now; None once it is certain that it never landed."""
+        if record.landed is not None:
+            return record
+        for built in record.built:
+            if tip is not None and self.around.objects.is_ancestor(built.oid, tip):
+                landed = replace(record, landed=built.oid)
+                self.around.pending.write(landed)
+                self.around.publisher.release(record.request)
+                return landed
+        open_still = any(built.parent == tip for built in record.built)
+        if open_still or record.fingerprint == job.fingerprint:
+            return record
+        self._drop(record)
+        return None
+
+
+def not_initialised() -> NotInitialised:
+    """The error of a place without a ledger."""
+    return NotInitialised("there is no loopx ledger here yet", hint="git loopx init")

@@ -1,0 +1,100 @@
+"""The publisher for a repository without a remote: the user's own repository, the ref moved by pygit2's
+compare-and-swap."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from loopx_git.core import ids
+from loopx_git.errors import InvalidState, NotAllowed
+from loopx_git.store.base import Fetched, Pushed, PushKind
+from loopx_git.store.lock import read_file, write_file
+from loopx_git.store.process import git
+from loopx_git.store.remote import LOOSE_MAX, PENDING, loose_objects
+
+if TYPE_CHECKING:
+    from loopx_git.store.objects import PygitObjects
+
+#: The file of ours that holds the last checked tip: a branch that was rewritten by hand is noticed. No ref: the
+#: user's repository gets the coordination branch and, while a commit's fate is open, its anchor; nothing more.
+TIP = "tip"
+
+
+class LocalPublisher:
+    """Publishes `ref` of the repository itself; every worktree of it sees the move at once."""
+
+    def __init__(
+        self, objects: PygitObjects, common_dir: str, ref: str, env: Mapping[str, str], cwd: str
+    ) -> None:
+        self.objects, self.common_dir, self.ref, self.env, self.cwd = objects, common_dir, ref, env, cwd
+        self.home = os.path.join(common_dir, "loopx")
+
+    def _read(self, name: str) -> str | None:
+        import pygit2
+
+        found = self.objects.repo.references.get(name)
+        if found is None:
+            return None
+        if found.type is not pygit2.enums.ReferenceType.DIRECT:
+            raise InvalidState(
+                f"{name} is a symbolic ref", hint=f"git symbolic-ref {name}", about={"ref": name}
+            )
+        return str(found.target)
+
+    def known_tip(self) -> str | None:
+        data = read_file(os.path.join(self.home, TIP), 64)
+        text = "" if data is None else data.decode("ascii", "replace").strip()
+        return text if ids.OID.fullmatch(text) else None
+
+    def fetch(self, timeout: float) -> Fetched:
+        return Fetched(self._read(self.ref))
+
+    def accept(self, tip: str) -> None:
+        write_file(os.path.join(self.home, TIP), f"{tip}\n".encode("ascii"))
+
+    def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
+        import pygit2
+
+        self._refuse_checked_out()
+        try:
+            if parent is None:
+                self.objects.repo.references.create(self.ref, oid, force=False)
+            else:
+                found = self.objects.repo.references.get(self.ref)
+                if found is None or str(found.target) != parent:
+                    return Pushed(PushKind.LOST, said=f"{self.ref} moved")
+                found.set_target(oid, "loopx")
+        except (pygit2.AlreadyExistsError, ValueError) as error:
+            return Pushed(PushKind.LOST, said=str(error))
+        except (OSError, pygit2.GitError) as error:
+            # Another process holds the ref's lock, or the ref moved between our look and our swap.
+            return Pushed(PushKind.REJECTED, said=str(error))
+        return Pushed(PushKind.LANDED)
+
+    def _refuse_checked_out(self) -> None:
+        """Moving a branch that somebody has checked out would make their `git status` show changes."""
+        done = git(["worktree", "list", "--porcelain", "-z"], cwd=self.cwd, env=self.env, timeout=30)
+        folder = ""
+        for line in done.text.split("\0"):
+            if line.startswith("worktree "):
+                folder = line.removeprefix("worktree ")
+            if line == f"branch {self.ref}":
+                raise NotAllowed(
+                    f"{self.ref} is checked out in {folder}; moving it would show as changes there",
+                    hint=f"check out another branch in {folder}",
+                    about={"ref": self.ref, "worktree": folder},
+                )
+
+    def anchor(self, request: str, oid: str) -> None:
+        self.objects.repo.references.create(PENDING + request, oid, force=True)
+
+    def release(self, request: str) -> None:
+        if self.objects.repo.references.get(PENDING + request) is not None:
+            self.objects.repo.references.delete(PENDING + request)
+
+    def tidy(self) -> None:
+        if loose_objects(self.common_dir) >= LOOSE_MAX:
+            # The user's own repository and the user's own settings: what any git command would do.
+            git(["gc", "--auto", "--quiet"], cwd=self.cwd, env=self.env, timeout=300)

@@ -1,0 +1,103 @@
+"""The clone-wide lock: one transaction at a time in one clone, whatever its worktrees."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from loopx_git.errors import Contention, InvalidState
+
+#: Seconds between two tries for the lock.
+_POLL = 0.01
+
+
+@contextmanager
+def locked(folder: str, timeout: float) -> Iterator[float]:
+    """Hold `<folder>/lock`, waiting at most `timeout` seconds; yields how long it waited.
+
+    flock, so that a killed owner leaves nothing behind. O_NOFOLLOW and no truncation before the lock is held:
+    a planted symlink or a running owner loses nothing. POSIX only: Windows has no flock, and its mandatory
+    byte locks would need another design. Contention (13) names the owner's pid when the time is over.
+    """
+    import fcntl
+
+    path = os.path.join(folder, "lock")
+    make_folder(folder)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise InvalidState(
+            f"cannot open the lock {path}: {error.strerror}", hint=f"look at it: ls -l {folder}"
+        ) from None
+    started = time.monotonic()
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if error.errno not in (errno.EAGAIN, errno.EACCES, errno.EINTR):
+                    raise
+            waited = time.monotonic() - started
+            if waited >= timeout:
+                owner = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+                raise Contention(
+                    f"another loopx command of this clone (pid {owner}) did not end within {timeout:g} s",
+                    hint="run the same command again, or give it longer: --timeout 120",
+                    about={"pid": owner},
+                )
+            time.sleep(min(_POLL, timeout - waited))
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
+        yield time.monotonic() - started
+    finally:
+        # Closing drops the lock; the pid stays for whoever looks.
+        os.close(handle)
+
+
+def make_folder(folder: str) -> None:
+    """Our folder inside the git directory, created with its parents' permissions."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise InvalidState(
+            f"cannot create {folder}: {error.strerror}", hint="loopx keeps its state inside the git directory"
+        ) from None
+    if os.path.islink(folder):
+        raise InvalidState(f"{folder} is a symbolic link", hint=f"ls -l {folder}")
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Put a file in place whole or not at all; a planted symlink is replaced, never followed."""
+    aside = f"{path}.{os.getpid()}.tmp"
+    with suppress(FileNotFoundError):
+        # Left by a killed process that had our pid.
+        os.unlink(aside)
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
+
+
+def read_file(path: str, limit: int) -> bytes | None:
+    """The bytes of a file of ours (None: absent); InvalidState for a symlink or more than `limit` bytes."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InvalidState(f"cannot read {path}: {error.strerror}", hint=f"ls -l {path}") from None
+    with os.fdopen(handle, "rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise InvalidState(f"{path} is larger than {limit} bytes", hint=f"ls -l {path}")
+    return data

@@ -1,0 +1,104 @@
+"""Objects and publishers in memory: the reference implementation, and what tests race without processes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from loopx_git.errors import InvalidState
+from loopx_git.format.tree import MemoryTree
+from loopx_git.store.base import Commit, Draft, Fetched, Pushed, PushKind
+
+
+class MemoryObjects:
+    """Commits in a dictionary. Clones of one remote may share it: an id names the same commit everywhere."""
+
+    def __init__(self) -> None:
+        self._commits: dict[str, tuple[Commit, MemoryTree]] = {}
+
+    def _get(self, oid: str) -> tuple[Commit, MemoryTree]:
+        if oid not in self._commits:
+            raise InvalidState(f"{oid} is not in the object store", about={"commit": oid})
+        return self._commits[oid]
+
+    def tree(self, commit: str) -> MemoryTree:
+        return self._get(commit)[1]
+
+    def commit(self, oid: str) -> Commit:
+        return self._get(oid)[0]
+
+    def build(self, parent: str | None, draft: Draft) -> str:
+        files = {} if parent is None else dict(self.tree(parent).files)
+        for path, data in draft.files.items():
+            if data is None:
+                files.pop(path, None)
+            else:
+                files[path] = data
+        content = repr(
+            (parent, sorted(files.items()), draft.message, draft.author, draft.committer, draft.time)
+        )
+        oid = hashlib.sha1(content.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+        parents = () if parent is None else (parent,)
+        time = draft.time.replace(microsecond=0)
+        commit = Commit(oid, parents, draft.message, draft.author, draft.committer, time)
+        self._commits[oid] = (commit, MemoryTree(files))
+        return oid
+
+    def changed(self, parent: str | None, oid: str) -> Sequence[str]:
+        old = {} if parent is None else self.tree(parent).files
+        new = self.tree(oid).files
+        return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        return new in self._commits and (old == new or old in self.between(None, new, len(self._commits)))
+
+    def between(self, old: str | None, new: str, limit: int) -> Sequence[str]:
+        found: list[str] = []
+        current: str | None = new
+        while current is not None and current != old and len(found) < limit:
+            found.append(current)
+            parents = self.commit(current).parents
+            current = parents[0] if parents else None
+        return found[::-1]
+
+
+class MemoryRemote:
+    """The ref that everybody races for."""
+
+    def __init__(self) -> None:
+        self.tip: str | None = None
+
+
+class MemoryPublisher:
+    """One clone's view of a MemoryRemote."""
+
+    def __init__(self, remote: MemoryRemote) -> None:
+        self.remote = remote
+        self.anchors: dict[str, str] = {}
+        self._known: str | None = None
+
+    def known_tip(self) -> str | None:
+        return self._known
+
+    def fetch(self, timeout: float) -> Fetched:
+        return Fetched(self.remote.tip)
+
+    def accept(self, tip: str) -> None:
+        self._known = tip
+
+    def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
+        if self.remote.tip == oid:
+            return Pushed(PushKind.LANDED, said="[up to date]")
+        if self.remote.tip != parent:
+            return Pushed(PushKind.LOST, said="[rejected] (stale info)")
+        self.remote.tip = oid
+        return Pushed(PushKind.LANDED)
+
+    def anchor(self, request: str, oid: str) -> None:
+        self.anchors[request] = oid
+
+    def release(self, request: str) -> None:
+        self.anchors.pop(request, None)
+
+    def tidy(self) -> None:
+        """Nothing piles up here."""

@@ -1,0 +1,228 @@
+"""The object store over pygit2: commits and trees, read with suspicion, written without touching any index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.core import ids
+from loopx_git.errors import InvalidState
+from loopx_git.format.snapshot import BLOB_MAX
+from loopx_git.store.base import Commit, Draft, Signature
+
+if TYPE_CHECKING:
+    import pygit2
+
+_FILE, _FOLDER = 0o100644, 0o040000
+#: Most entries of one folder, and the largest commit object in bytes, that are read.
+ENTRIES_MAX = 200_000
+COMMIT_MAX = 262_144
+#: (commit content without signature) -> the signature to put into its header.
+Signer = Callable[[bytes], str]
+
+
+class PygitObjects:
+    """Objects in one repository's object store. Never its network, never its index or work tree."""
+
+    def __init__(self, git_dir: str, signer: Signer | None = None) -> None:
+        import pygit2
+
+        try:
+            self.repo = pygit2.Repository(git_dir)
+        except (pygit2.GitError, KeyError) as error:
+            raise InvalidState(
+                f"the object store {git_dir} cannot be opened: {error}",
+                hint="without a remote, loopx needs an ordinary sha1 repository: git loopx doctor",
+                about={"file": git_dir},
+            ) from None
+        self.signer = signer
+
+    def tree(self, commit: str) -> GitTree:
+        return GitTree(self.repo, self._commit(commit).tree)
+
+    def commit(self, oid: str) -> Commit:
+        found = self._commit(oid)
+        raw = found.raw_message
+        try:
+            message = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise _invalid(oid, "has a message that is no UTF-8") from None
+        return Commit(
+            oid=oid,
+            parents=tuple(str(parent) for parent in found.parent_ids),
+            message=message,
+            author=Signature(found.author.name, found.author.email),
+            committer=Signature(found.committer.name, found.committer.email),
+            time=_time(found.author.time),
+        )
+
+    def _commit(self, oid: str) -> pygit2.Commit:
+        import pygit2
+
+        if not ids.OID.fullmatch(oid):
+            raise _invalid(oid, "is no object id")
+        if oid not in self.repo:
+            raise _invalid(oid, "is not in the object store")
+        kind, size = self.repo.odb.read_header(oid) if hasattr(self.repo.odb, "read_header") else (1, 0)
+        if size > COMMIT_MAX:
+            raise _invalid(oid, f"is larger than {COMMIT_MAX} bytes")
+        found = self.repo[oid]
+        if not isinstance(found, pygit2.Commit):
+            raise _invalid(oid, "is not a commit")
+        return found
+
+    def build(self, parent: str | None, draft: Draft) -> str:
+        import pygit2
+
+        base = None if parent is None else self._commit(parent).tree
+        nested: dict[str, Any] = {}
+        for path, data in draft.files.items():
+            *folders, name = path.split("/")
+            level = nested
+            for folder in folders:
+                level = level.setdefault(folder, {})
+            level[name] = data
+        tree = self._write(base, nested)
+        seconds = int(draft.time.timestamp())
+        author, committer = (
+            pygit2.Signature(who.name, who.email, seconds, 0, "utf-8")
+            for who in (draft.author, draft.committer)
+        )
+        parents: list[str | pygit2.Oid] = [] if parent is None else [pygit2.Oid(hex=parent)]
+        root = tree or self.repo.TreeBuilder().write()
+        if self.signer is None:
+            return str(self.repo.create_commit(None, author, committer, draft.message, root, parents))
+        # The stubs call this an Oid; it is the commit's content as text.
+        content = str(self.repo.create_commit_string(author, committer, draft.message, root, parents))
+        signature = self.signer(content.encode("utf-8"))
+        return str(self.repo.create_commit_with_signature(content, signature))
+
+    def _write(self, base: pygit2.Tree | None, changes: Mapping[str, Any]) -> pygit2.Oid | None:
+        """The tree with `changes` applied; None when nothing is left in it (git keeps no empty folders)."""
+        import pygit2
+
+        builder = self.repo.TreeBuilder() if base is None else self.repo.TreeBuilder(base)
+        for name, change in changes.items():
+            if isinstance(change, dict):
+                below = base[name] if base is not None and name in base else None
+                written = self._write(below if isinstance(below, pygit2.Tree) else None, change)
+                mode = _FOLDER
+            else:
+                written = None if change is None else self.repo.create_blob(change)
+                mode = _FILE
+            if written is not None:
+                builder.insert(name, written, mode)
+            elif builder.get(name) is not None:
+                builder.remove(name)
+        return builder.write() if len(builder) else None
+
+    def changed(self, parent: str | None, oid: str) -> Sequence[str]:
+        new = self._commit(oid).tree
+        old = None if parent is None else self._commit(parent).tree
+        found: list[str] = []
+        _differ(self.repo, old, new, "", found)
+        return sorted(found)
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        if old == new:
+            return new in self.repo
+        if old not in self.repo or new not in self.repo:
+            return False
+        return self.repo.descendant_of(new, old)
+
+    def between(self, old: str | None, new: str, limit: int) -> Sequence[str]:
+        """First parents only: a commit with two parents is no operation, and the check of it says so."""
+        found: list[str] = []
+        current: str | None = new
+        while current is not None and current != old and len(found) < limit:
+            found.append(current)
+            parents = self._commit(current).parent_ids
+            current = str(parents[0]) if parents and str(parents[0]) in self.repo else None
+        return found[::-1]
+
+
+def _differ(
+    repo: pygit2.Repository, old: pygit2.Tree | None, new: pygit2.Tree | None, prefix: str, found: list[str]
+) -> None:
+    """Collect the paths that differ, entry by entry: names are compared as bytes, so none is overlooked."""
+    import pygit2
+
+    before = {entry.name: entry for entry in old} if old is not None else {}
+    after = {entry.name: entry for entry in new} if new is not None else {}
+    for name in before.keys() | after.keys():
+        one, two = before.get(name), after.get(name)
+        if one is not None and two is not None and one.id == two.id and one.filemode == two.filemode:
+            continue
+        path = f"{prefix}{name}"
+        folders = [item if isinstance(item, pygit2.Tree) else None for item in (one, two)]
+        if folders[0] is not None or folders[1] is not None:
+            _differ(repo, folders[0], folders[1], path + "/", found)
+        if any(item is not None and not isinstance(item, pygit2.Tree) for item in (one, two)):
+            found.append(path)
+
+
+class GitTree:
+    """A commit's tree. Files must be plain (100644) and small; folders are folders; all else is InvalidState."""
+
+    def __init__(self, repo: pygit2.Repository, root: pygit2.Tree) -> None:
+        self.repo = repo
+        self._folders: dict[str, pygit2.Tree | None] = {"": root}
+
+    def _folder(self, path: str) -> pygit2.Tree | None:
+        if path not in self._folders:
+            parent, _, name = path.rpartition("/")
+            above = self._folder(parent)
+            entry = above[name] if above is not None and name in above else None
+            if entry is not None and entry.filemode != _FOLDER:
+                entry = None
+            self._folders[path] = entry  # type: ignore[assignment]
+        return self._folders[path]
+
+    def _entry(self, path: str) -> Any:
+        parent, _, name = path.rpartition("/")
+        above = self._folder(parent)
+        return above[name] if above is not None and name in above else None
+
+    def blob(self, path: str) -> bytes | None:
+        import pygit2
+
+        entry = self._entry(path)
+        if entry is None:
+            return None
+        if entry.filemode != _FILE or not isinstance(entry, pygit2.Blob):
+            raise InvalidState(
+                f"{path} is no plain file (mode {entry.filemode:o}); loopx reads nothing through it",
+                hint="git loopx verify",
+                about={"file": path},
+            )
+        if entry.size > BLOB_MAX:
+            raise InvalidState(
+                f"{path} has {entry.size} bytes; {BLOB_MAX} at most",
+                hint="git loopx verify",
+                about={"file": path},
+            )
+        return bytes(entry.data)
+
+    def names(self, folder: str) -> Sequence[str]:
+        found = self._folder(folder)
+        if found is None:
+            return ()
+        if len(found) > ENTRIES_MAX:
+            raise InvalidState(f"{folder} has more than {ENTRIES_MAX} entries", hint="git loopx verify")
+        return sorted(str(entry.name) for entry in found)
+
+    def key(self, path: str) -> Hashable:
+        entry = self._folder("") if path == "" else self._entry(path)
+        return None if entry is None else str(entry.id)
+
+
+def _time(seconds: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.max.replace(tzinfo=UTC)
+
+
+def _invalid(oid: str, why: str) -> InvalidState:
+    return InvalidState(f"{oid[:64]} {why}", hint="git loopx verify", about={"commit": oid[:64]})

@@ -1,0 +1,118 @@
+"""Pending records: what a command was about to publish, so that a killed command is neither lost nor repeated.
+
+A record is written before the first push of its request and removed when the asker has its answer. What is left
+belongs to a command that died, or that ended without knowing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from loopx_git.core import ids
+from loopx_git.errors import InvalidState
+from loopx_git.store.lock import make_folder, read_file, write_file
+
+#: How long a landed record answers the identical command, in seconds.
+ANSWERS_FOR = 3600.0
+_SIZE_MAX = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One commit (chain) that was built for a request: its last id, the parent that it needs, and the facts
+    that answer the asker if it landed."""
+
+    oid: str
+    parent: str | None
+    facts: Sequence[dict[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The record of one request. `fingerprint` is equal for identical commands (same words, agent, session);
+    `created` is wall-clock seconds; `landed` is the id that was found in history, once it was found."""
+
+    request: str
+    fingerprint: str
+    agent: str
+    command: str
+    created: float
+    pid: int
+    built: tuple[Built, ...] = ()
+    landed: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def facts(self, oid: str) -> Sequence[dict[str, Any]]:
+        """The facts of one of the built commits."""
+        return next(item.facts for item in self.built if item.oid == oid)
+
+
+class PendingFolder:
+    """The records under <git common dir>/loopx/pending, one JSON file a request."""
+
+    def __init__(self, home: str) -> None:
+        self.folder = os.path.join(home, "pending")
+
+    def _path(self, request: str) -> str:
+        return os.path.join(self.folder, f"{ids.check('request', request, stored=True)}.json")
+
+    def write(self, record: Pending) -> None:
+        make_folder(self.folder)
+        data = json.dumps(asdict(record), indent=1, sort_keys=True) + "\n"
+        write_file(self._path(record.request), data.encode("utf-8"))
+
+    def remove(self, request: str) -> None:
+        try:
+            os.unlink(self._path(request))
+        except FileNotFoundError:
+            return
+
+    def all(self) -> list[Pending]:
+        """Every record, oldest first. One that cannot be read is an error that names its file."""
+        try:
+            names = sorted(name for name in os.listdir(self.folder) if name.endswith(".json"))
+        except FileNotFoundError:
+            return []
+        return sorted((self._load(name) for name in names), key=lambda record: record.created)
+
+    def _load(self, name: str) -> Pending:
+        path = os.path.join(self.folder, name)
+        try:
+            raw = json.loads(read_file(path, _SIZE_MAX) or b"")
+            built = tuple(Built(**item) for item in raw.pop("built"))
+            record = Pending(built=built, **raw)
+            ids.check("request", record.request, stored=True)
+            if not all(ids.OID.fullmatch(item.oid) for item in built):
+                raise ValueError("an object id is malformed")
+        except (ValueError, TypeError, KeyError, InvalidState) as error:
+            raise InvalidState(
+                f"the pending record {path} cannot be read: {error}",
+                hint=f"look at it, then move it away: {path}",
+                about={"file": path},
+            ) from None
+        return record
+
+
+class NoPending:
+    """Pending records nowhere: for stores in memory."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Pending] = {}
+
+    def write(self, record: Pending) -> None:
+        self.records[record.request] = record
+
+    def remove(self, request: str) -> None:
+        self.records.pop(request, None)
+
+    def all(self) -> list[Pending]:
+        return sorted(self.records.values(), key=lambda record: record.created)
+
+
+def with_built(record: Pending, built: Built) -> Pending:
+    """The record with one more commit; everything ever built for the request stays in it."""
+    return replace(record, built=(*record.built, built))

@@ -1,0 +1,105 @@
+"""The one spawner of git."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+#: Options of every call, each with its reason.
+SAFE = (
+    "--no-pager",  # a pager is a program that configuration names
+    "-c", "core.fsmonitor=false",  # the same: repository configuration that executes
+    "-c", f"core.hooksPath={os.devnull}",  # no hook of anybody runs on our behalf
+    "-c", "core.pager=cat",
+    "-c", "color.ui=false",  # output is parsed
+    "-c", "advice.objectNameWarning=false",
+)  # fmt: skip
+#: Most bytes of one stream that are kept; git has no reason to say more to us.
+OUTPUT_MAX = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A git process that ended. `code` is the exit status (negative: the signal), 124 with `timed_out`."""
+
+    code: int
+    out: bytes
+    err: bytes
+    timed_out: bool = False
+
+    @property
+    def text(self) -> str:
+        """Standard output as text; bytes that are no UTF-8 survive as surrogates."""
+        return self.out.decode("utf-8", "surrogateescape")
+
+    @property
+    def complaint(self) -> str:
+        """The last lines of standard error, for a message to a person."""
+        lines = [line for line in self.err.decode("utf-8", "replace").splitlines() if line.strip()]
+        return without_credentials("; ".join(lines[-4:])[:800])
+
+
+def git(
+    args: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout: float,
+    stdin: bytes = b"",
+    program: str = "git",
+) -> Finished:
+    """Run one git command to its end, or kill its whole process group when `timeout` seconds have passed.
+
+    `env` is the complete environment; nothing is inherited. A session of its own keeps ssh from asking a
+    terminal. A git that cannot be started is code 127.
+    """
+    try:
+        process = subprocess.Popen(
+            [program, *SAFE, *args],
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Finished(127, b"", f"cannot run {program}: {error.strerror}".encode())
+    with process:
+        try:
+            out, err = process.communicate(stdin, timeout=max(0.05, timeout))
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            out, err = _rest(process)
+            return Finished(124, out, err + b"\ngit was stopped: no answer in time", timed_out=True)
+        except BaseException:
+            _kill(process)
+            raise
+    return Finished(process.returncode, out[:OUTPUT_MAX], err[:OUTPUT_MAX])
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End git and what it started (ssh, a remote helper): a killed parent alone leaves them pushing."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()
+
+
+def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    try:
+        out, err = process.communicate(timeout=2)
+    except subprocess.TimeoutExpired:
+        # A grandchild that left the group holds the pipe; its output is of no use any more.
+        return b"", b""
+    return out, err
+
+
+def without_credentials(text: str) -> str:
+    """The text with the user part of URLs blanked out, so that no token is ever printed."""
+    import re
+
+    return re.sub(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", r"\1***@", text, flags=re.IGNORECASE)

@@ -1,0 +1,159 @@
+"""The publisher for a repository with a remote: a bare repository of our own, and the git executable.
+
+The user's repository gets no ref and no object. coord.git holds the coordination history: `refs/loopx/fetched` is
+what the remote showed last, `refs/loopx/tip` the last tip that passed the check, `refs/loopx/pending/*` the commits
+whose fate is open.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from loopx_git.errors import InvalidState
+from loopx_git.store.base import Fetched, Pushed, PushKind
+from loopx_git.store.environment import REMOTE
+from loopx_git.store.lock import make_folder
+from loopx_git.store.outcome import classify
+from loopx_git.store.process import Finished, git
+
+if TYPE_CHECKING:
+    from loopx_git.store.objects import PygitObjects
+
+FETCHED = "refs/loopx/fetched"
+TIP = "refs/loopx/tip"
+PENDING = "refs/loopx/pending/"
+#: Loose objects past which coord.git is packed.
+LOOSE_MAX = 2000
+#: Pinned for our repository, each with its reason: gc only when we say so and hold the lock; fetches and pushes
+#: exactly one ref; nothing is signed at the push, negotiated, or recursed into.
+_PINNED = (
+    "-c", "gc.auto=0",
+    "-c", "maintenance.auto=false",
+    "-c", "core.logAllRefUpdates=false",
+    "-c", "push.gpgSign=false",
+    "-c", "push.followTags=false",
+    "-c", "push.recurseSubmodules=no",
+    "-c", "push.negotiate=false",
+    "-c", "push.default=nothing",
+    "-c", "fetch.recurseSubmodules=false",
+    "-c", "fetch.prune=false",
+    "-c", "fetch.fsckObjects=true",
+    "-c", "transfer.credentialsInUrl=allow",
+)  # fmt: skip
+
+
+def ensure_coord(path: str, env: Mapping[str, str]) -> None:
+    """Make coord.git if it is not there: built aside, then renamed, so that it is whole or absent."""
+    if os.path.isdir(os.path.join(path, "objects")):
+        return
+    make_folder(os.path.dirname(path))
+    aside = f"{path}.{os.getpid()}.tmp"
+    shutil.rmtree(aside, ignore_errors=True)
+    args = [
+        "init",
+        "--quiet",
+        "--bare",
+        "--template=",
+        "--object-format=sha1",
+        "--initial-branch=unused",
+        aside,
+    ]
+    done = git(args, cwd=os.path.dirname(path), env=env, timeout=30)
+    if done.code:
+        raise InvalidState(f"cannot create {path}: {done.complaint}", hint="git loopx doctor")
+    try:
+        os.rename(aside, path)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        if not os.path.isdir(os.path.join(path, "objects")):
+            raise InvalidState(f"cannot create {path}: {error.strerror}", hint=f"ls -l {path}") from None
+
+
+class RemotePublisher:
+    """Publishes `ref` of the remote that the environment's configuration calls `coord`."""
+
+    def __init__(
+        self, objects: PygitObjects, path: str, ref: str, env: Mapping[str, str], *, depth: int | None = None
+    ) -> None:
+        self.objects, self.path, self.ref, self.env, self.depth = objects, path, ref, env, depth
+
+    def _git(self, args: Sequence[str], timeout: float) -> Finished:
+        return git([*_PINNED, *args], cwd=self.path, env=self.env, timeout=timeout)
+
+    def _read(self, name: str) -> str | None:
+        found = self.objects.repo.references.get(name)
+        return None if found is None else str(found.target)
+
+    def known_tip(self) -> str | None:
+        return self._read(TIP)
+
+    def fetch(self, timeout: float) -> Fetched:
+        args = [
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            "--no-prune",
+        ]
+        if self.depth is not None and self.known_tip() is None:
+            # Depth belongs to the first fetch only: a second one would be refused as non-fast-forward.
+            args.append(f"--depth={self.depth}")
+        done = self._git([*args, "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
+        if done.code == 0:
+            return Fetched(self._read(FETCHED))
+        # An absent ref and an unreachable remote both end with 128; ls-remote tells them apart by its code.
+        listed = self._git(["ls-remote", "--exit-code", "--", REMOTE, self.ref], timeout)
+        rows = [row.split("\t") for row in listed.text.splitlines()]
+        if listed.code == 2 or (listed.code == 0 and not any(row[-1] == self.ref for row in rows)):
+            return Fetched(None)
+        return Fetched(error=done.complaint or f"git fetch ended with {done.code}")
+
+    def accept(self, tip: str) -> None:
+        self.objects.repo.references.create(TIP, tip, force=True)
+
+    def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
+        if (
+            parent is not None
+            and parent not in self.objects.commit(oid).parents
+            and not self.objects.is_ancestor(parent, oid)
+        ):
+            # A lease that matches waives git's fast-forward check, so it is ours to make.
+            raise AssertionError(f"{oid} does not descend from {parent}")
+        lease = f"--force-with-lease={self.ref}:{parent or ''}"
+        args = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", lease, "--"]
+        done = self._git([*args, REMOTE, f"{oid}:{self.ref}"], timeout)
+        if done.code == 127:
+            return Pushed(PushKind.UNKNOWN, False, done.complaint)
+        return classify(done, self.ref)
+
+    def anchor(self, request: str, oid: str) -> None:
+        self.objects.repo.references.create(PENDING + request, oid, force=True)
+
+    def release(self, request: str) -> None:
+        if self.objects.repo.references.get(PENDING + request) is not None:
+            self.objects.repo.references.delete(PENDING + request)
+
+    def tidy(self) -> None:
+        if loose_objects(self.path) >= LOOSE_MAX:
+            # All that matters hangs on a ref and the caller holds the lock, so everything else may go.
+            self._git(["gc", "--quiet", "--prune=now"], 300)
+
+    def branches_elsewhere(self, timeout: float) -> bool:
+        """True when the remote has any branch besides ours (False also when it cannot be read)."""
+        listed = self._git(["ls-remote", "--heads", "--", REMOTE], timeout)
+        return any(row.split("\t")[-1] != self.ref for row in listed.text.splitlines())
+
+
+def loose_objects(git_dir: str) -> int:
+    """About how many loose objects there are: a sixteenth of the folders, times sixteen."""
+    count = 0
+    for number in range(0, 256, 16):
+        try:
+            count += len(os.listdir(os.path.join(git_dir, "objects", f"{number:02x}")))
+        except FileNotFoundError:
+            continue
+    return count * 16

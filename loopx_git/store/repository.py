@@ -1,0 +1,177 @@
+"""The user's repository as we need it: where it is, what it is configured to, who commits there. Read only."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from loopx_git.errors import InvalidState, NotInitialised, UsageError
+from loopx_git.store.process import git
+
+#: Time for a local git command, in seconds.
+LOCAL_TIMEOUT = 30.0
+_REMOTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}", re.ASCII)
+_SCP = re.compile(r"(?:([^@/:\s]+)@)?([^/:\s]+|\[[0-9a-fA-F:.]+\]):(?!//)(.*)")
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/@]*@)?(\[[^\]]*\]|[^/:]*)(?::[0-9]*)?/+(.*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """Where the user's repository is. `top` is None in a bare one. `env` is the caller's environment: what a
+    hook or `git -c` set belongs to this repository and is used for reading it."""
+
+    git_dir: str
+    common_dir: str
+    top: str | None
+    cwd: str
+    object_format: str
+    env: Mapping[str, str] = field(repr=False)
+
+    @property
+    def home(self) -> str:
+        """The folder that is ours: <git common dir>/loopx."""
+        return os.path.join(self.common_dir, "loopx")
+
+    @cached_property
+    def config(self) -> list[tuple[str, str, str]]:
+        """(scope, key, value) of the whole configuration, in git's order. Keys as git spells them: section
+        and name in lower case."""
+        done = git(
+            ["config", "--list", "-z", "--show-scope"], cwd=self.cwd, env=self.env, timeout=LOCAL_TIMEOUT
+        )
+        if done.code:
+            raise InvalidState(
+                f"git cannot read its configuration: {done.complaint}", hint="git config --list --show-origin"
+            )
+        parts = done.text.split("\0")[:-1]
+        entries = []
+        for scope, entry in zip(parts[::2], parts[1::2], strict=True):
+            key, _, value = entry.partition("\n")
+            entries.append((scope, key, value))
+        return entries
+
+    def values(self, key: str) -> list[str]:
+        """Every value of a configuration key, the last one being the one in force."""
+        return [value for _, name, value in self.config if name == key]
+
+    def value(self, key: str) -> str | None:
+        """The value in force, or None."""
+        found = self.values(key)
+        return found[-1] if found else None
+
+    def remotes(self) -> list[str]:
+        """The names of the configured remotes that have a URL."""
+        names = [
+            key[len("remote.") : -len(".url")]
+            for _, key, _ in self.config
+            if key.startswith("remote.") and key.endswith(".url")
+        ]
+        return list(dict.fromkeys(names))
+
+    def urls(self, name: str) -> tuple[str, str | None]:
+        """(fetch URL, push URL or None) of a remote, relative paths made absolute.
+
+        Of several URLs the first counts. UsageError when there is no such remote, InvalidState for a URL that
+        would run a command.
+        """
+        if not _REMOTE_NAME.fullmatch(name):
+            raise UsageError(f"{name!r} is no name of a remote", hint="git remote -v")
+        fetch, push = self.values(f"remote.{name}.url"), self.values(f"remote.{name}.pushurl")
+        if not fetch:
+            known = ", ".join(self.remotes()) or "none"
+            raise UsageError(
+                f"this repository has no remote called {name!r} (remotes: {known})",
+                hint=f"git remote add {name} URL",
+                about={"remote": name},
+            )
+        return self._safe_url(name, fetch[0]), self._safe_url(name, push[0]) if push else None
+
+    def _safe_url(self, name: str, url: str) -> str:
+        if re.match(r"[A-Za-z0-9-]+::", url):
+            raise InvalidState(
+                f"the URL of the remote {name!r} names a remote helper ({url.split('::')[0]}::), "
+                "which can run any command; loopx does not use it",
+                hint=f"git remote set-url {name} URL",
+                about={"remote": name},
+            )
+        if url.startswith("-"):
+            raise InvalidState(f"the URL of the remote {name!r} begins with '-'", hint="git remote -v")
+        if not is_path(url) or os.path.isabs(url) or url.startswith("~"):
+            return url
+        # git resolves a relative path against the top of the work tree; coord.git lies elsewhere.
+        for base in (self.top, os.path.dirname(self.common_dir), self.git_dir):
+            if base is not None and os.path.isdir(os.path.join(base, url)):
+                return os.path.normpath(os.path.join(base, url))
+        return url
+
+    def committer(self) -> tuple[str, str]:
+        """(name, e-mail) under which the user commits here; a neutral one when none is set."""
+        done = git(["var", "GIT_COMMITTER_IDENT"], cwd=self.cwd, env=self.env, timeout=LOCAL_TIMEOUT)
+        match = (
+            re.match(r"(.*?) ?<([^<>\n]*)> [0-9]+ [+-][0-9]{4}$", done.text.strip())
+            if not done.code
+            else None
+        )
+        if match is None or not match[1].strip() or not match[2].strip():
+            return "loopx", "loopx@localhost.invalid"
+        return _printable(match[1]), _printable(match[2])
+
+
+def _printable(text: str) -> str:
+    """An identity as it can stand in a commit; bytes that are no UTF-8 become question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8").strip()
+
+
+def is_path(url: str) -> bool:
+    """True for a local path (not a URL, not host:path)."""
+    return "://" not in url and _SCP.fullmatch(url) is None
+
+
+def host_path(url: str) -> str | None:
+    """`host/owner/repo` of a network URL, the same for every spelling (ssh, https, git, scp-like); None for a
+    path or a file:// URL."""
+    match = _URL.fullmatch(url)
+    if match is not None:
+        if match[1].lower() == "file":
+            return None
+        host, path = match[2], match[3]
+    else:
+        scp = _SCP.fullmatch(url)
+        if scp is None:
+            return None
+        host, path = scp[2], scp[3]
+    path = path.strip("/").removesuffix(".git")
+    return f"{host.lower()}/{path}" if host and path else None
+
+
+def open_repository(folder: str, env: Mapping[str, str]) -> Repository:
+    """The repository that `folder` lies in; NotInitialised with the next command when there is none."""
+    if not os.path.isdir(folder):
+        raise UsageError(f"there is no folder {folder!r}", hint="-C DIR takes an existing folder")
+    args = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-object-format",
+            "--is-inside-work-tree", "--show-toplevel"]  # fmt: skip
+    done = git(args, cwd=folder, env=env, timeout=LOCAL_TIMEOUT)
+    lines = done.text.split("\n")
+    if len(lines) < 5 or lines[3] not in ("true", "false"):
+        if done.code == 127:
+            raise NotInitialised(f"git is not there: {done.complaint}", hint="install git 2.31 or newer")
+        if b"dubious ownership" in done.err:
+            raise InvalidState(
+                f"git does not trust this repository: {done.complaint}",
+                hint="git config --global --add safe.directory DIR",
+            )
+        raise NotInitialised(
+            f"{folder} is not inside a git repository", hint="cd into your repository, or: git init"
+        )
+    inside = lines[3] == "true" and done.code == 0
+    return Repository(
+        git_dir=lines[0],
+        common_dir=lines[1],
+        top=lines[4] if inside else None,
+        cwd=folder,
+        object_format=lines[2],
+        env=env,
+    )
