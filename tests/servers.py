@@ -267,9 +267,7 @@ def ssh_server(base: Path) -> Iterator[tuple[str, dict[str, str]]]:
     with tempfile.TemporaryDirectory(prefix="loopx-sshd-") as name:
         folder = Path(name)
         for key in ("host", "user"):
-            subprocess.run(
-                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True
-            )
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)
         config = folder / "sshd_config"
         config.write_text(SSHD_CONFIG.format(folder=folder))
         checked = subprocess.run([str(sshd), "-t", "-f", str(config)], capture_output=True, text=True)

@@ -31,9 +31,7 @@ def test_all_is_what_is_public() -> None:
     shown = {
         name
         for name in dir(loopx_git)
-        if not name.startswith("_")
-        and name != "annotations"
-        and not isinstance(getattr(loopx_git, name), ModuleType)
+        if not name.startswith("_") and name != "annotations" and not isinstance(getattr(loopx_git, name), ModuleType)
     }
     assert shown == {name for name in loopx_git.__all__ if not name.startswith("_")}
 
@@ -54,9 +52,7 @@ def test_the_client_is_exported() -> None:
 
 def error_classes() -> list[type[errors.LoopXError]]:
     return [
-        member
-        for _, member in inspect.getmembers(errors, inspect.isclass)
-        if issubclass(member, errors.LoopXError)
+        member for _, member in inspect.getmembers(errors, inspect.isclass) if issubclass(member, errors.LoopXError)
     ]
 
 
@@ -90,8 +86,6 @@ def test_everything_exported_says_what_it_is_for() -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     script = "import sys, loopx_git; print(*{name.split('.')[0] for name in sys.modules})"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert "loopx_git" in done.stdout.split()
     assert LOADED_ON_DEMAND.intersection(done.stdout.split()) == set()

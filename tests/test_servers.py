@@ -29,9 +29,7 @@ ENV = clean_env() | {
 
 
 def git(*args: str, cwd: Path, env: Env | None = None, ok: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        ["git", *args], cwd=cwd, env=ENV | (env or {}), capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run(["git", *args], cwd=cwd, env=ENV | (env or {}), capture_output=True, text=True, timeout=60)
     assert (done.returncode == 0) == ok, done.stderr
     return done
 

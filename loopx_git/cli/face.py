@@ -67,9 +67,7 @@ class Face:
             hooks = with_testing(hooks, os.environ)
         return hooks
 
-    def emit(
-        self, kind: str, payload: Mapping[str, Any], lines: list[str], reading: Reading | None = None
-    ) -> None:
+    def emit(self, kind: str, payload: Mapping[str, Any], lines: list[str], reading: Reading | None = None) -> None:
         """Print the result; a read adds how old it is."""
         if reading is not None:
             for warning in reading.warnings:

@@ -33,9 +33,7 @@ def _steers(char: str) -> bool:
 class Output:
     """Where and how to print. `json` prints one object; `color` is already decided."""
 
-    def __init__(
-        self, *, as_json: bool, color: bool, out: TextIO | None = None, err: TextIO | None = None
-    ) -> None:
+    def __init__(self, *, as_json: bool, color: bool, out: TextIO | None = None, err: TextIO | None = None) -> None:
         self.as_json, self.color = as_json, color
         self.out, self.err = out or sys.stdout, err or sys.stderr
 

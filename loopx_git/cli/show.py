@@ -22,9 +22,7 @@ def lease_words(view: LeaseView, now: datetime) -> str:
     if view.expires_at is None:
         return f"held by {lease.holder} (epoch {lease.epoch}), no time bound"
     if view.expires_at <= now:
-        return (
-            f"held by {lease.holder} (epoch {lease.epoch}), its time ended {relative(view.expires_at, now)}"
-        )
+        return f"held by {lease.holder} (epoch {lease.epoch}), its time ended {relative(view.expires_at, now)}"
     left = relative(view.expires_at, now).removeprefix("in ")
     return f"held by {lease.holder} (epoch {lease.epoch}), {left} left"
 

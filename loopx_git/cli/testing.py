@@ -29,9 +29,7 @@ def with_testing(hooks: Hooks, environ: Mapping[str, str]) -> Hooks:
     if point:
         name, _, what = point.partition("=")
         if what not in _SIGNALS:
-            raise UsageError(
-                f"LOOPX_FAILPOINT={point}: the action is kill or stop", hint="unset LOOPX_FAILPOINT"
-            )
+            raise UsageError(f"LOOPX_FAILPOINT={point}: the action is kill or stop", hint="unset LOOPX_FAILPOINT")
 
         def fail(step: str) -> None:
             if step == name:

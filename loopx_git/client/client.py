@@ -137,9 +137,7 @@ class Client:
 
     # -- writing
 
-    def submit(
-        self, commands: Sequence[Command], actor: Actor, *, dry_run: bool = False, words: str = ""
-    ) -> Answer:
+    def submit(self, commands: Sequence[Command], actor: Actor, *, dry_run: bool = False, words: str = "") -> Answer:
         """Publish a group of commands, all or nothing; the answer's `facts` has an entry for each."""
         from loopx_git.format.group import plan_group
         from loopx_git.store.driver import Job

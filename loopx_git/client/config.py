@@ -152,9 +152,7 @@ def _seconds(name: str, value: Any, origins: Mapping[str, str], least: float) ->
     except ValueError as error:
         raise UsageError(f"{name} ({origins[name]}): {error}", hint=f"--{name} 30s") from None
     if seconds is None or not least <= seconds <= 86400:
-        raise UsageError(
-            f"{name} ({origins[name]}): {text} is out of bounds", hint=f"--{name} 30s; a day at most"
-        )
+        raise UsageError(f"{name} ({origins[name]}): {text} is out of bounds", hint=f"--{name} 30s; a day at most")
     return float(seconds)
 
 

@@ -42,9 +42,7 @@ class Connection:
     ) -> None:
         self.hooks = hooks or Hooks()
         self.env, self.flags = dict(env), dict(flags)
-        self.repository: Repository = open_repository(
-            folder, {**self.env, "LC_MESSAGES": "C", "LANGUAGE": "C"}
-        )
+        self.repository: Repository = open_repository(folder, {**self.env, "LC_MESSAGES": "C", "LANGUAGE": "C"})
         self.settings: Settings = resolve(self.repository, flags, env)
         self.committer = self.repository.committer()
         self._ledger: Ledger | None = None

@@ -53,9 +53,7 @@ class Goals:
         goals = [snapshot.goal(goal) for goal in snapshot.goal_ids()]
         return [_view(snapshot, goal) for goal in goals if goal is not None], reading
 
-    def show(
-        self, goal_id: str | None, *, fresh: bool = False, offline: bool = False
-    ) -> tuple[GoalView, Reading]:
+    def show(self, goal_id: str | None, *, fresh: bool = False, offline: bool = False) -> tuple[GoalView, Reading]:
         """One goal."""
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot = self._client.snapshot(reading)

@@ -85,9 +85,7 @@ class History:
             for fault in Checker(around.objects, around.memo).walk(None, tip, 10**9, around.progress)
         ]
         snapshot = self._client.connection.ledger.snapshot(tip)
-        findings += [
-            {"commit": tip, "rule": "state", "message": error.message} for error in check_state(snapshot)
-        ]
+        findings += [{"commit": tip, "rule": "state", "message": error.message} for error in check_state(snapshot)]
         complete = not around.objects.commit(oids[0]).parents
         return Verification(len(oids), findings, tip, oids[0], complete)
 

@@ -61,12 +61,7 @@ def rewritten(repository: Repository, url: str) -> str:
     """The URL after the user's url.<base>.insteadOf (the longest match wins, as in git)."""
     best, result = "", url
     for _, key, value in repository.config:
-        if (
-            key.startswith("url.")
-            and key.endswith(".insteadof")
-            and url.startswith(value)
-            and len(value) > len(best)
-        ):
+        if key.startswith("url.") and key.endswith(".insteadof") and url.startswith(value) and len(value) > len(best):
             best, result = value, key[len("url.") : -len(".insteadof")] + url[len(value) :]
     return result
 

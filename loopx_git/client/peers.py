@@ -65,9 +65,7 @@ class PolicyKeys:
         policy = self._client.snapshot(reading).policy
         return {name: get(policy, name) for name in KEYS}, reading
 
-    def set(
-        self, key: str, value: str, *, agent_id: str | None = None, dry_run: bool = False
-    ) -> dict[str, Any]:
+    def set(self, key: str, value: str, *, agent_id: str | None = None, dry_run: bool = False) -> dict[str, Any]:
         """Set one key: {key, value, former}."""
         actor = self._client.connection.actor(agent_id)
         answer = self._client.submit(

@@ -132,9 +132,7 @@ class Todos:
         was the caller's already.
         """
         operation = Operation.RESUME if resume else Operation.CLAIM
-        return self._on(
-            operation, str(todo_id), agent_id, session, dry_run, goal=goal_id, ttl=ttl, claim=True
-        )
+        return self._on(operation, str(todo_id), agent_id, session, dry_run, goal=goal_id, ttl=ttl, claim=True)
 
     def release(
         self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
@@ -168,10 +166,7 @@ class Todos:
                 note=note,
                 dry_run=dry_run,
             )
-        lists = {
-            name: tuple(value) if isinstance(value, (list, tuple)) else value
-            for name, value in fields.items()
-        }
+        lists = {name: tuple(value) if isinstance(value, (list, tuple)) else value for name, value in fields.items()}
         return self._on(
             Operation.UPDATE, todo_id, agent_id, session, dry_run,
             goal=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason, fields=lists,
@@ -182,9 +177,7 @@ class Todos:
         epoch: int | None = None, note: str | None = None, dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
         """Complete a todo that the caller holds; ends the claim in the same commit."""
-        return self._on(
-            Operation.COMPLETE, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note
-        )
+        return self._on(Operation.COMPLETE, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note)
 
     def _on(
         self, operation: Operation, todo_id: str, agent_id: str | None, session: str | None, dry_run: bool,

@@ -80,8 +80,7 @@ def todo_json(todo: Todo) -> dict[str, Any]:
 
 def goal_json(goal: Goal, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
     shown = {
-        key: _plain(getattr(goal, key))
-        for key in ("id", "title", "status", "claims", "created_at", "created_by")
+        key: _plain(getattr(goal, key)) for key in ("id", "title", "status", "claims", "created_at", "created_by")
     }
     if counts is not None:
         shown["todos"] = dict(counts)

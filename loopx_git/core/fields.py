@@ -24,11 +24,7 @@ def _branch(value: Any) -> str | None:
     if reason:
         return reason
     bad = {"..", "@{", "//", "\\"}
-    if (
-        value.startswith(("-", "/", "."))
-        or value.endswith(("/", ".", ".lock"))
-        or set(" ~^:?*[") & set(value)
-    ):
+    if value.startswith(("-", "/", ".")) or value.endswith(("/", ".", ".lock")) or set(" ~^:?*[") & set(value):
         return "is no branch name"
     return "is no branch name" if any(part in value for part in bad) else None
 

@@ -13,9 +13,7 @@ from loopx_git.core.lease import Moment
 from loopx_git.core.snapshot import Snapshot
 
 
-def plan(
-    snapshot: Snapshot | None, command: Command, actor: Actor, moment: Moment, request: str
-) -> ChangeSet:
+def plan(snapshot: Snapshot | None, command: Command, actor: Actor, moment: Moment, request: str) -> ChangeSet:
     """The change set of one command on one snapshot (None: there is no ledger yet).
 
     `request` is the idempotency key, 32 hex digits. A change set without writes means that nothing needs doing.

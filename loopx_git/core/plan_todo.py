@@ -93,9 +93,7 @@ def _check_call(command: OnTodo, actor: Actor) -> None:
             hint="--agent NAME, or LOOPX_AGENT=NAME, or: git config loopx.agent NAME",
         )
     if command.status is not None and command.status not in {status.value for status in SETTABLE}:
-        other = {"completed": "complete", "superseded": "supersede", "cancelled": "cancel"}.get(
-            command.status
-        )
+        other = {"completed": "complete", "superseded": "supersede", "cancelled": "cancel"}.get(command.status)
         hint = f"git loopx todo {other} {command.todo}" if other else "one of " + ", ".join(SETTABLE)
         raise UsageError(f"the status {command.status!r} cannot be set", hint=hint)
     if operation is Operation.UPDATE and not (command.status or command.fields or command.note):
@@ -286,12 +284,8 @@ class _Grant:
                 chosen = is_due(lease, self.moment) if wanted is None else lease.id in wanted
                 if chosen:
                     found.append(lease.id)
-                    writes.append(
-                        PutLease(goal, renewed(lease, self.actor, lease.ttl_s, self.moment, self.request))
-                    )
+                    writes.append(PutLease(goal, renewed(lease, self.actor, lease.ttl_s, self.moment, self.request)))
         return tuple(found)
 
 
-_EFFECTS: dict[Effect, Callable[[_Grant], None]] = {
-    effect: getattr(_Grant, effect.value) for effect in Effect
-}
+_EFFECTS: dict[Effect, Callable[[_Grant], None]] = {effect: getattr(_Grant, effect.value) for effect in Effect}

@@ -137,9 +137,7 @@ def edit(
             return data
         after = _document(_source(result), schema)
         fields = dict(before.fields)
-        fields.update(
-            {key: value for key, value in wanted.items() if key in fields or value not in (None, ())}
-        )
+        fields.update({key: value for key, value in wanted.items() if key in fields or value not in (None, ())})
         if (after.fields, after.extra, after.body) != (fields, before.extra, new_body):
             raise Refusal(1, "this change cannot be made line by line; edit the file by hand")
     except Refusal as refusal:
@@ -241,9 +239,7 @@ def _list(key: str, entry: Entry) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _rewritten(
-    source: _Source, before: Document, wanted: Mapping[str, Value], schema: Mapping[str, Kind]
-) -> str:
+def _rewritten(source: _Source, before: Document, wanted: Mapping[str, Value], schema: Mapping[str, Kind]) -> str:
     head, block = source.head, source.block
     splices: list[tuple[int, int, str]] = []
     at_end: list[str] = []  # new keys with none before them in the schema
@@ -262,9 +258,7 @@ def _rewritten(
             else:
                 splices.append((place, place, line))
     if (splices or at_end) and not block.linewise:
-        raise Refusal(
-            2, "the keys do not each start a line; write lines of 'key: value' from the first column"
-        )
+        raise Refusal(2, "the keys do not each start a line; write lines of 'key: value' from the first column")
     parts: list[str] = []
     at = 0
     for start, end, line in sorted(splices, key=lambda splice: splice[:2]):
@@ -319,9 +313,7 @@ def _encoded(body: str) -> bytes:
 
 
 def _invalid(name: str, refusal: Refusal) -> InvalidState:
-    return InvalidState(
-        f"{name}:{refusal.line}: {refusal.reason}", about={"file": name, "line": refusal.line}
-    )
+    return InvalidState(f"{name}:{refusal.line}: {refusal.reason}", about={"file": name, "line": refusal.line})
 
 
 _OPENING = re.compile(r"---\r?\n")

@@ -233,9 +233,7 @@ def edit_todo(data: bytes, before: Todo, after: Todo, *, name: str) -> bytes:
     appended, whole = "", old if body is None else body
     for note in after.notes[len(before.notes) :]:
         appended += notes.note_text(whole + appended, note, newline=newline)
-    return document.edit(
-        data, _changes(TODO, before, after), schema, name=name, body=body, append=appended
-    )
+    return document.edit(data, _changes(TODO, before, after), schema, name=name, body=body, append=appended)
 
 
 def edit_peer(data: bytes, before: Peer, after: Peer, *, name: str) -> bytes:

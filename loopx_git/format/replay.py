@@ -127,9 +127,7 @@ def _todo_after(after: TreeSnapshot, goal: str, todo: str) -> Todo:
     return after.todo(goal, todo)
 
 
-def _on_todo(
-    before: TreeSnapshot, after: TreeSnapshot, message: Message, at: datetime
-) -> tuple[OnTodo, Moment]:
+def _on_todo(before: TreeSnapshot, after: TreeSnapshot, message: Message, at: datetime) -> tuple[OnTodo, Moment]:
     """The operation on one todo that a commit claims to be, with the moment its own records name."""
     if message.todo is None or message.goal is None:
         raise _Wrong("trailers", f"{message.op} names no todo and goal")
@@ -170,9 +168,7 @@ def _on_todo(
         status = new.status.value
         if operation is Operation.UPDATE and status == old.status and (fields or note):
             status = None
-    command_operation, moment = _as_claim(
-        operation, before, lease_old, new.attempts > old.attempts, message, now
-    )
+    command_operation, moment = _as_claim(operation, before, lease_old, new.attempts > old.attempts, message, now)
     command = OnTodo(
         command_operation,
         todo_id,

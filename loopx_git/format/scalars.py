@@ -107,9 +107,7 @@ class BlockLoader:
         except (ValueError, OverflowError) as exc:
             # PyYAML without libyaml calls chr() on any \U escape.
             line = getattr(self._parser, "line", 0) + 1
-            raise Refusal(
-                line, f"an escape that is no character ({exc}); write the character itself"
-            ) from exc
+            raise Refusal(line, f"an escape that is no character ({exc}); write the character itself") from exc
 
     def _document(self) -> Block:
         get = self._parser.get_event
@@ -133,9 +131,7 @@ class BlockLoader:
         if isinstance(root, self._yaml.ScalarEvent) and not root.value and not root.style:
             return block  # nothing, or comments only
         if not isinstance(root, self._yaml.MappingStartEvent):
-            raise Refusal(
-                root.start_mark.line + 1, "the frontmatter is not a mapping; write lines of 'key: value'"
-            )
+            raise Refusal(root.start_mark.line + 1, "the frontmatter is not a mapping; write lines of 'key: value'")
         start: Any = root.start_mark
         column = start.column
         flow = bool(root.flow_style)

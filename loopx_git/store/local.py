@@ -25,9 +25,7 @@ TIP = "tip"
 class LocalPublisher:
     """Publishes `ref` of the repository itself; every worktree of it sees the move at once."""
 
-    def __init__(
-        self, objects: PygitObjects, common_dir: str, ref: str, env: Mapping[str, str], cwd: str
-    ) -> None:
+    def __init__(self, objects: PygitObjects, common_dir: str, ref: str, env: Mapping[str, str], cwd: str) -> None:
         self.objects, self.common_dir, self.ref, self.env, self.cwd = objects, common_dir, ref, env, cwd
         self.home = os.path.join(common_dir, "loopx")
 
@@ -38,9 +36,7 @@ class LocalPublisher:
         if found is None:
             return None
         if found.type is not pygit2.enums.ReferenceType.DIRECT:
-            raise InvalidState(
-                f"{name} is a symbolic ref", hint=f"git symbolic-ref {name}", about={"ref": name}
-            )
+            raise InvalidState(f"{name} is a symbolic ref", hint=f"git symbolic-ref {name}", about={"ref": name})
         return str(found.target)
 
     def known_tip(self) -> str | None:

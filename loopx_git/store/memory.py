@@ -34,9 +34,7 @@ class MemoryObjects:
                 files.pop(path, None)
             else:
                 files[path] = data
-        content = repr(
-            (parent, sorted(files.items()), draft.message, draft.author, draft.committer, draft.time)
-        )
+        content = repr((parent, sorted(files.items()), draft.message, draft.author, draft.committer, draft.time))
         oid = hashlib.sha1(content.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
         parents = () if parent is None else (parent,)
         time = draft.time.replace(microsecond=0)

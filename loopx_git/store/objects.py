@@ -64,7 +64,7 @@ class PygitObjects:
             raise _invalid(oid, "is no object id")
         if oid not in self.repo:
             raise _invalid(oid, "is not in the object store")
-        kind, size = self.repo.odb.read_header(oid) if hasattr(self.repo.odb, "read_header") else (1, 0)
+        size = self.repo.odb.read_header(oid)[1]
         if size > COMMIT_MAX:
             raise _invalid(oid, f"is larger than {COMMIT_MAX} bytes")
         found = self.repo[oid]
@@ -86,8 +86,7 @@ class PygitObjects:
         tree = self._write(base, nested)
         seconds = int(draft.time.timestamp())
         author, committer = (
-            pygit2.Signature(who.name, who.email, seconds, 0, "utf-8")
-            for who in (draft.author, draft.committer)
+            pygit2.Signature(who.name, who.email, seconds, 0, "utf-8") for who in (draft.author, draft.committer)
         )
         parents: list[str | pygit2.Oid] = [] if parent is None else [pygit2.Oid(hex=parent)]
         root = tree or self.repo.TreeBuilder().write()

@@ -7,12 +7,10 @@ import re
 from loopx_git.store.base import Pushed, PushKind
 from loopx_git.store.process import Finished, without_credentials
 
-_THROTTLED = re.compile(
-    r"\b(429|5[0-9][0-9])\b.*(error|requested URL)|requested URL returned error: (429|5..)|too many requests|rate limit",
-    re.I,
-)
+_THROTTLED = re.compile(r"returned error: (429|5[0-9][0-9])|too many requests|rate limit", re.I)
 _FORBIDDEN = re.compile(
-    r"requested URL returned error: (401|403)|permission (to|denied)|access denied|authentication failed|could not read username|not authorized|write access|service not enabled|access denied or repository not exported",
+    r"returned error: (401|403)|permission (to|denied)|access denied|authentication failed|could not read username|"
+    r"not authorized|write access|service not enabled",
     re.I,
 )
 _RETRY_AFTER = re.compile(r"retry[- ]after:? *([0-9]{1,4})", re.I)

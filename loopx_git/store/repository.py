@@ -39,9 +39,7 @@ class Repository:
     def config(self) -> list[tuple[str, str, str]]:
         """(scope, key, value) of the whole configuration, in git's order. Keys as git spells them: section
         and name in lower case."""
-        done = git(
-            ["config", "--list", "-z", "--show-scope"], cwd=self.cwd, env=self.env, timeout=LOCAL_TIMEOUT
-        )
+        done = git(["config", "--list", "-z", "--show-scope"], cwd=self.cwd, env=self.env, timeout=LOCAL_TIMEOUT)
         if done.code:
             raise InvalidState(
                 f"git cannot read its configuration: {done.complaint}", hint="git config --list --show-origin"
@@ -110,11 +108,7 @@ class Repository:
     def committer(self) -> tuple[str, str]:
         """(name, e-mail) under which the user commits here; a neutral one when none is set."""
         done = git(["var", "GIT_COMMITTER_IDENT"], cwd=self.cwd, env=self.env, timeout=LOCAL_TIMEOUT)
-        match = (
-            re.match(r"(.*?) ?<([^<>\n]*)> [0-9]+ [+-][0-9]{4}$", done.text.strip())
-            if not done.code
-            else None
-        )
+        match = re.match(r"(.*?) ?<([^<>\n]*)> [0-9]+ [+-][0-9]{4}$", done.text.strip()) if not done.code else None
         if match is None or not match[1].strip() or not match[2].strip():
             return "loopx", "loopx@localhost.invalid"
         return _printable(match[1]), _printable(match[2])
@@ -163,9 +157,7 @@ def open_repository(folder: str, env: Mapping[str, str]) -> Repository:
                 f"git does not trust this repository: {done.complaint}",
                 hint="git config --global --add safe.directory DIR",
             )
-        raise NotInitialised(
-            f"{folder} is not inside a git repository", hint="cd into your repository, or: git init"
-        )
+        raise NotInitialised(f"{folder} is not inside a git repository", hint="cd into your repository, or: git init")
     inside = lines[3] == "true" and done.code == 0
     return Repository(
         git_dir=lines[0],

@@ -40,9 +40,7 @@ class Checker:
     def __init__(self, objects: Objects, memo: dict[Hashable, Any]) -> None:
         self.objects, self.memo = objects, memo
 
-    def walk(
-        self, old: str | None, new: str, limit: int, progress: Progress | None = None
-    ) -> Iterator[Fault]:
+    def walk(self, old: str | None, new: str, limit: int, progress: Progress | None = None) -> Iterator[Fault]:
         """The faults of the commits after `old` up to `new` (the newest `limit` of them), oldest first.
 
         Where history is cut (a shallow clone, `limit`), the oldest commit's parent is taken as it is.

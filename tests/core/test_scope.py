@@ -441,9 +441,7 @@ def test_what_matches_both_is_an_overlap(p: str, q: str, path: str, data: st.Dat
             continue
         for pattern in (p, q):
             assert (
-                matches([pattern], candidate)
-                == by_reference(pattern, candidate)
-                == by_automaton(pattern, candidate)
+                matches([pattern], candidate) == by_reference(pattern, candidate) == by_automaton(pattern, candidate)
             ), (pattern, candidate)
             if not crosses_slash(pattern):
                 assert matches([pattern], candidate) == by_pathspec(pattern, candidate), (pattern, candidate)

@@ -321,9 +321,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 wordlike = st.one_of(
     texts,
     st.text("ab:#-,[]{}&*!|>'\"%@`? ~\n\t", max_size=8),
-    st.sampled_from(
-        ["no", "Null", "1e3", "12:30", "0o7", ".inf", "...", "---", "<<", "=", "2026-01-01 10:00:00"]
-    ),
+    st.sampled_from(["no", "Null", "1e3", "12:30", "0o7", ".inf", "...", "---", "<<", "=", "2026-01-01 10:00:00"]),
 )
 all_fields = st.fixed_dictionaries(
     {
@@ -375,9 +373,7 @@ body
 
 @pytest.mark.usefixtures("parser")
 def test_only_the_changed_lines_change() -> None:
-    edited = change(
-        HAND, {"title": "new: one", "labels": ("c",), "content": None, "priority": "3", "self": "me"}
-    )
+    edited = change(HAND, {"title": "new: one", "labels": ("c",), "content": None, "priority": "3", "self": "me"})
     assert edited == (
         "---\n# by hand\n"
         'title: "new: one"   # why\n'
@@ -515,9 +511,7 @@ UNKNOWN = [
     ),
     ('"more" : no',),
 ]
-fillers = st.sampled_from(["# note", "", " # indented", "#", "# title: no"]).map(
-    lambda line: Piece(None, (line,))
-)
+fillers = st.sampled_from(["# note", "", " # indented", "#", "# title: no"]).map(lambda line: Piece(None, (line,)))
 comments = st.sampled_from(["", " # c", "\t#  d", "  "])
 
 
@@ -636,8 +630,7 @@ VALID = [
     b'---\nmore:\n  ? a\n  : b\n  ? c\nid: "\\x41\\u2028"\nself: >+\n  a\n\n# c\n---\n',
 ]
 PARTS = [bytes([code]) for code in b"\n\r\t\0#[]{}!'\"\\|>%~\xff"] + [
-    text.encode()
-    for text in (": ", "- ", "  ", "? ", "&a ", "*a", "---", "...", "<<: ", "\u2028", "\\U00110000")
+    text.encode() for text in (": ", "- ", "  ", "? ", "&a ", "*a", "---", "...", "<<: ", "\u2028", "\\U00110000")
 ]
 
 

@@ -31,9 +31,7 @@ def test_more_notes_join_it() -> None:
 
 
 def test_line_ends_are_the_body_s() -> None:
-    assert append_note("a\r\nb", note("x\ny")) == (
-        f"a\r\nb\r\n\r\n## Notes\r\n\r\n- {TIME} codex-1: x\r\n  y\r\n"
-    )
+    assert append_note("a\r\nb", note("x\ny")) == (f"a\r\nb\r\n\r\n## Notes\r\n\r\n- {TIME} codex-1: x\r\n  y\r\n")
     assert "\r" not in append_note("a\nb\r\n", note("x")).removeprefix("a\nb\r\n")
     assert note_text("", note("x"), newline="\r\n").startswith("\r\n## Notes\r\n\r\n- ")
     assert note_text("a\n", note("x"), newline="\r\n").startswith("\n## Notes\n")
@@ -114,9 +112,7 @@ def test_what_a_note_may_not_hold(bad: Note, part: str) -> None:
 texts = st.one_of(
     st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\t")),
     st.lists(
-        st.sampled_from(
-            ["", " ", "  ", "\t", "## Notes", "---", "- x", f"- {TIME} a: b", "  - x", "x ", "\u2028"]
-        ),
+        st.sampled_from(["", " ", "  ", "\t", "## Notes", "---", "- x", f"- {TIME} a: b", "  - x", "x ", "\u2028"]),
         max_size=5,
     ).map("\n".join),
 )
@@ -124,9 +120,7 @@ agents = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True)
 notes = st.builds(Note, st.sampled_from([TIME, "2026-12-31T23:59:59.123456Z"]), agents, texts)
 bodies = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"])),
-    st.lists(st.sampled_from(["## Notes", f"- {TIME} a: b", "  c", "", "x", "x\r", "\r"]), max_size=5).map(
-        "\n".join
-    ),
+    st.lists(st.sampled_from(["## Notes", f"- {TIME} a: b", "  c", "", "x", "x\r", "\r"]), max_size=5).map("\n".join),
 )
 
 

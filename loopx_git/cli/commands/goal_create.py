@@ -8,11 +8,11 @@ from loopx_git.cli.face import Face, command
 from loopx_git.client.views import goal_json
 
 
+@command("create", example="git loopx goal create release-2 --title 'Release 2.0'")
 @click.argument("goal")
 @click.option("--title", help="What it is about (default: its id).")
 @click.option("--claims", type=click.Choice(["exclusive", "soft"]), help="What a plain claim means in it.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
-@command("create", example="git loopx goal create release-2 --title 'Release 2.0'")
 def main(face: Face, goal: str, title: str | None, claims: str | None, dry_run: bool) -> None:
     """Create a goal: a named set of todos."""
     view, created = face.client.goal.create(goal, title=title, claims=claims, dry_run=dry_run)

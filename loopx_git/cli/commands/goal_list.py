@@ -9,9 +9,9 @@ from loopx_git.cli.output import safe
 from loopx_git.client.views import goal_json
 
 
+@command("list", example="git loopx goal list")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-@command("list", example="git loopx goal list")
 def main(face: Face, fresh: bool, offline: bool) -> None:
     """List goals with their todos by status."""
     goals, reading = face.client.goal.list(fresh=fresh, offline=offline)
@@ -19,8 +19,6 @@ def main(face: Face, fresh: bool, offline: bool) -> None:
     lines = []
     for view in goals:
         counts = ", ".join(f"{count} {name}" for name, count in sorted(view.counts.items())) or "no todos"
-        lines.append(
-            f"{view.goal.id:{width}}  {view.goal.status.value:6}  {safe(view.goal.title)}  ({counts})"
-        )
+        lines.append(f"{view.goal.id:{width}}  {view.goal.status.value:6}  {safe(view.goal.title)}  ({counts})")
     payload = {"goals": [goal_json(view.goal, view.counts) for view in goals]}
     face.emit("goals", payload, lines, reading)

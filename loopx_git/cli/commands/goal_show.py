@@ -9,10 +9,10 @@ from loopx_git.cli.output import relative, safe
 from loopx_git.client.views import goal_json
 
 
+@command("show", example="git loopx goal show main")
 @click.argument("goal", required=False)
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-@command("show", example="git loopx goal show main")
 def main(face: Face, goal: str | None, fresh: bool, offline: bool) -> None:
     """Show one goal (default: the only one, else main)."""
     view, reading = face.client.goal.show(goal, fresh=fresh, offline=offline)

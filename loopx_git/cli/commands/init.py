@@ -7,10 +7,8 @@ import click
 from loopx_git.cli.face import Face, command
 
 
+@command("init", example="git loopx init\ngit add .loopx/config.toml && git commit -m 'loopx: coordinate here'")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
-@command(
-    "init", example="git loopx init\ngit add .loopx/config.toml && git commit -m 'loopx: coordinate here'"
-)
 def main(face: Face, dry_run: bool) -> None:
     """Begin a ledger here, or join the one that is there.
 
@@ -18,16 +16,10 @@ def main(face: Face, dry_run: bool) -> None:
     Touches nothing else. Safe to run twice, and from two clones at once.
     """
     done = face.client.setup.init(dry_run=dry_run)
-    place = (
-        f"{done.ref} on the remote {done.remote}"
-        if done.remote
-        else f"{done.ref} in this repository (no remote)"
-    )
+    place = f"{done.ref} on the remote {done.remote}" if done.remote else f"{done.ref} in this repository (no remote)"
     lines = []
     if dry_run:
-        lines.append(
-            f"would begin a ledger: {place}" if done.created else f"a ledger is there already: {place}"
-        )
+        lines.append(f"would begin a ledger: {place}" if done.created else f"a ledger is there already: {place}")
     else:
         lines.append(f"{'began' if done.created else 'joined'} the ledger {done.ledger[:12]}: {place}")
     lines += {

@@ -10,6 +10,7 @@ from loopx_git.cli.face import Face, command
 from loopx_git.cli.output import relative, safe
 
 
+@command("log", example="git loopx log --todo-id fix-login --limit 20")
 @click.option("--todo-id", metavar="TODO", help="Only this todo.")
 @click.option("--by", metavar="NAME", help="Only this agent's operations.")
 @click.option("--goal-id", metavar="GOAL", help="Only this goal.")
@@ -18,7 +19,6 @@ from loopx_git.cli.output import relative, safe
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many.")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-@command("log", example="git loopx log --todo-id fix-login --limit 20")
 def main(
     face: Face, todo_id: str | None, by: str | None, goal_id: str | None, op: str | None, since: str | None,
     limit: int, fresh: bool, offline: bool,

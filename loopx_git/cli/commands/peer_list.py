@@ -8,9 +8,9 @@ from loopx_git.cli.face import Face, command
 from loopx_git.client.views import peer_json
 
 
+@command("list", example="git loopx peer list")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-@command("list", example="git loopx peer list")
 def main(face: Face, fresh: bool, offline: bool) -> None:
     """List peers."""
     peers, reading = face.client.peer.list(fresh=fresh, offline=offline)

@@ -9,10 +9,10 @@ from loopx_git.cli.output import relative
 from loopx_git.client.views import peer_json
 
 
+@command("show", example="git loopx peer show codex-1")
 @click.argument("name")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-@command("show", example="git loopx peer show codex-1")
 def main(face: Face, name: str, fresh: bool, offline: bool) -> None:
     """Show one peer and what it holds."""
     peer, reading = face.client.peer.show(name, fresh=fresh, offline=offline)

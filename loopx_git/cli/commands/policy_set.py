@@ -7,10 +7,10 @@ import click
 from loopx_git.cli.face import Face, command
 
 
+@command("set", example="git loopx policy set claims.ttl 45m")
 @click.argument("key")
 @click.argument("value")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
-@command("set", example="git loopx policy set claims.ttl 45m")
 def main(face: Face, key: str, value: str, dry_run: bool) -> None:
     """Set one key of the policy for everybody."""
     done = face.client.policy.set(key, value, dry_run=dry_run)

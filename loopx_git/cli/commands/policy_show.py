@@ -7,9 +7,9 @@ import click
 from loopx_git.cli.face import Face, command
 
 
+@command("show", example="git loopx policy show")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-@command("show", example="git loopx policy show")
 def main(face: Face, fresh: bool, offline: bool) -> None:
     """Show every key with its value."""
     from loopx_git.core.policy import KEYS

@@ -8,12 +8,10 @@ from loopx_git.cli.face import Face, command, duration, todo_argument
 from loopx_git.cli.show import lease_words
 
 
-@click.option("--ttl", metavar="TIME", help="Time bound, such as 45m or none (default: the policy's).")
 @command("acquire", example="git loopx task-lease acquire todo_ab12cd34ef56 --ttl 45m")
+@click.option("--ttl", metavar="TIME", help="Time bound, such as 45m or none (default: the policy's).")
 @todo_argument
 def main(face: Face, todo: str, goal_id: str | None, ttl: str | None) -> None:
     """Acquire the exclusive lease of a todo: the same as todo claim, answering with the lease."""
     view = face.client.task_lease.acquire(todo, ttl=duration(ttl, "--ttl"))
-    face.emit(
-        "lease", {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"]
-    )
+    face.emit("lease", {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"])

@@ -9,6 +9,7 @@ from loopx_git.cli.show import outcome_lines
 from loopx_git.errors import UsageError
 
 
+@command("add", example="git loopx todo add 'fix: the login bug' --scope 'src/login/**' --priority 1")
 @click.argument("title_argument", metavar="[TITLE]", required=False)
 @click.option("--title", help="The same as the argument.")
 @click.option("--goal-id", metavar="GOAL", help="The goal (default: the only one, else main).")
@@ -21,12 +22,9 @@ from loopx_git.errors import UsageError
 @click.option("--exclude", multiple=True, metavar="AGENT", help="An agent that may not take it.")
 @click.option("--depends-on", multiple=True, metavar="TODO", help="A todo that must be completed first.")
 @click.option("--label", multiple=True, help="A label.")
-@click.option(
-    "--resume-after", metavar="TIME", help="Not before this UTC time, such as 2026-01-02T03:04:05Z."
-)
+@click.option("--resume-after", metavar="TIME", help="Not before this UTC time, such as 2026-01-02T03:04:05Z.")
 @click.option("--branch", help="The branch of the work.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
-@command("add", example="git loopx todo add 'fix: the login bug' --scope 'src/login/**' --priority 1")
 def main(
     face: Face, title_argument: str | None, title: str | None, goal_id: str | None, alias: str | None,
     priority: int, body: str | None, body_file: str | None, scope: tuple[str, ...], requires: tuple[str, ...],
@@ -45,6 +43,4 @@ def main(
         depends_on=depends_on, labels=label, resume_after=time_of(resume_after, "--resume-after"), branch=branch,
         dry_run=dry_run,
     )  # fmt: skip
-    face.emit(
-        "todo", {**view.as_json(), "dry_run": dry_run}, outcome_lines(view, "added", face.client.moment().now)
-    )
+    face.emit("todo", {**view.as_json(), "dry_run": dry_run}, outcome_lines(view, "added", face.client.moment().now))

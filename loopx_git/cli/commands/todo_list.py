@@ -9,6 +9,7 @@ from loopx_git.cli.output import safe
 from loopx_git.cli.show import todo_line
 
 
+@command("list", example="git loopx todo list --ready --limit 10")
 @click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
 @click.option("--status", multiple=True, help="Only this status, or all; repeat it.")
 @click.option("--ready", is_flag=True, help="Only what could be claimed now.")
@@ -18,7 +19,6 @@ from loopx_git.cli.show import todo_line
 @click.option("--limit", type=click.IntRange(1), help="At most so many.")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-@command("list", example="git loopx todo list --ready --limit 10")
 def main(
     face: Face, goal_id: str | None, status: tuple[str, ...], ready: bool, mine: bool, label: tuple[str, ...],
     archived: bool, limit: int | None, fresh: bool, offline: bool,

@@ -8,13 +8,13 @@ from loopx_git.cli.face import Face, command, todo_argument
 from loopx_git.cli.show import outcome_lines
 
 
+@command("release", example="git loopx todo release todo_ab12cd34ef56 --note 'parser done, tests missing'")
 @click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
 @click.option("--status", help="Leave the todo in this status (default: open, if it was in_progress).")
 @click.option("--note", help="A note for whoever takes it up.")
 @click.option("--force", is_flag=True, help="End somebody else's claim (with --reason; goes into history).")
 @click.option("--reason", help="Why, with --force.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
-@command("release", example="git loopx todo release todo_ab12cd34ef56 --note 'parser done, tests missing'")
 @todo_argument
 def main(
     face: Face, todo: str, goal_id: str | None, epoch: int | None, status: str | None, note: str | None,

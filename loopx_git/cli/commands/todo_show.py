@@ -8,9 +8,9 @@ from loopx_git.cli.face import Face, command, todo_argument
 from loopx_git.cli.show import todo_lines
 
 
+@command("show", example="git loopx todo show todo_ab12cd34ef56\ngit loopx todo show fix-login --json")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-@command("show", example="git loopx todo show todo_ab12cd34ef56\ngit loopx todo show fix-login --json")
 @todo_argument
 def main(face: Face, todo: str, goal_id: str | None, fresh: bool, offline: bool) -> None:
     """Show one todo with its lease and notes. TODO is an id, a prefix of 4 digits or more, or an alias."""

@@ -21,6 +21,7 @@ _LISTS = {
 }
 
 
+@command("update", example="git loopx todo update todo_ab12cd34ef56 --status in_progress --note 'found the cause'")
 @click.option("--status", help="open, in_progress, blocked, needs_human, or completed.")
 @click.option("--note", help="Append a note.")
 @click.option("--note-file", metavar="FILE", help="Read the note from FILE ('-': standard input).")
@@ -43,9 +44,6 @@ _LISTS = {
 @click.option("--force", is_flag=True, help="Without the claim (with --reason; goes into history).")
 @click.option("--reason", help="Why, with --force.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
-@command(
-    "update", example="git loopx todo update todo_ab12cd34ef56 --status in_progress --note 'found the cause'"
-)
 @todo_argument
 def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
     """Change a todo that you hold: status, notes, fields."""
@@ -62,9 +60,7 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
     if given["resume_after"] is not None:
         fields["resume_after"] = time_of(given["resume_after"], "--resume-after")
     for name in given["clear"]:
-        attribute = {**_FIELDS, **_LISTS, "resume_after": "resume_after", "body": "body"}.get(
-            name.replace("-", "_")
-        )
+        attribute = {**_FIELDS, **_LISTS, "resume_after": "resume_after", "body": "body"}.get(name.replace("-", "_"))
         if attribute is None or attribute in ("title", "priority") or attribute in fields:
             raise UsageError(f"--clear {name}: not possible", hint="clear one of alias, branch, scope, requires, "
                              "exclude, depends-on, label, resume-after, body")  # fmt: skip

@@ -8,16 +8,14 @@ from loopx_git.cli.face import Face, command
 from loopx_git.errors import CheckFailed
 
 
-@click.option("--offline", is_flag=True, help="Check what was fetched last.")
 @command("verify", example="git loopx verify")
+@click.option("--offline", is_flag=True, help="Check what was fetched last.")
 def main(face: Face, offline: bool) -> None:
     """Replay the whole history against the rules. Exit 0: every commit is one legal operation. Exit 19: not."""
     verdict = face.client.history.verify(offline=offline)
     lines = [f"{item['commit'][:12]}  {item['rule']}: {item['message']}" for item in verdict.findings]
     if verdict.ok:
-        lines.append(
-            f"ok: {verdict.commits} operations on the ledger {verdict.ledger[:12]}, each of them legal"
-        )
+        lines.append(f"ok: {verdict.commits} operations on the ledger {verdict.ledger[:12]}, each of them legal")
     if not verdict.complete:
         face.output.warn("history is shallow here: the part before it was not checked")
     payload = {"ok": verdict.ok, "commits": verdict.commits, "findings": list(verdict.findings),
