@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client import identity, location
@@ -29,7 +29,7 @@ class Hooks:
 
     progress: Progress | None = None
     failpoint: Callable[[str], None] = lambda name: None
-    clock: Clock = SystemClock()
+    clock: Clock = field(default_factory=SystemClock)
     entropy: Callable[[int], bytes] = secrets.token_bytes
     jitter: Callable[[], float] = lambda: secrets.randbelow(1_000_000) / 1_000_000
 
