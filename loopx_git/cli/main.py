@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
 
 def _group(key: str, name: str) -> click.Group:
     about, known = GROUPS[key]
-    return LazyGroup(name, known=known, help=about, context_settings=HELP, no_args_is_help=False,
+    return LazyGroup(name, known=known, help=about, context_settings=HELP, no_args_is_help=True,
                      invoke_without_command=False)  # fmt: skip
 
 
@@ -77,7 +77,8 @@ def _root(**values: Any) -> None:
 
 ROOT = LazyGroup(
     "git loopx", known=COMMANDS, callback=_root, params=_root.__click_params__[::-1],  # type: ignore[attr-defined]
-    help=_root.__doc__, context_settings=HELP,
+    help=_root.__doc__,
+    no_args_is_help=True, context_settings=HELP,
     epilog="\b\nExample:\n  git loopx init\n  git loopx peer register codex-1\n  git loopx todo add 'fix the bug'",
 )  # fmt: skip
 

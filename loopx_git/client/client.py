@@ -15,7 +15,7 @@ from loopx_git.client.views import Reading, TodoView, lease_view
 from loopx_git.core.change import Actor
 from loopx_git.core.commands import AddTodo, Command
 from loopx_git.core.lease import Moment
-from loopx_git.errors import NotInitialised, NotYourClaim, RemoteFailure
+from loopx_git.errors import Contention, InvalidState, NotInitialised, NotYourClaim, RemoteFailure
 
 if TYPE_CHECKING:
     from loopx_git.client.goals import Goals
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from loopx_git.client.todos import Todos
     from loopx_git.format.snapshot import TreeSnapshot
     from loopx_git.store.ledger import Answer
+
+
+#: How long a reader waits for another command of the clone, or for a slow remote, before it shows what it has.
+_READ_WAIT = 10.0
 
 
 class Client:
@@ -107,7 +111,13 @@ class Client:
             self._stamp()
             self._pin(tip)
             return Reading(tip, 0.0, tuple(ledger.around.notes))
-        fetched = ledger.refresh(settings.timeout)
+        try:
+            fetched = ledger.refresh(settings.timeout if known is None else min(settings.timeout, _READ_WAIT))
+        except (Contention, InvalidState) as error:
+            # A reader shows the last good state rather than nothing; whoever plans gets the error itself.
+            if known is None:
+                raise
+            return Reading(known, age, (f"{error.message}; this is {age:.0f} s old",))
         if fetched.error is not None:
             if known is None:
                 raise RemoteFailure(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loopx_git import __version__
 from loopx_git.client import identity, location
 from loopx_git.client.config import HERE, Settings, resolve
 from loopx_git.core.change import Actor
@@ -19,8 +20,6 @@ from loopx_git.store.repository import Repository, open_repository
 if TYPE_CHECKING:
     from loopx_git.store.base import Progress, Publisher
     from loopx_git.store.ledger import Ledger
-
-PROGRAM = "0.1.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class Connection:
             entropy=self.hooks.entropy,
             jitter=self.hooks.jitter,
             committer=Signature(*self.committer),
-            program=PROGRAM,
+            program=__version__,
             ledger=self.settings.ledger or (None if pin is None else pin.ledger),
             failpoint=self.hooks.failpoint,
             progress=self.hooks.progress,

@@ -23,13 +23,21 @@ class Peers:
         self._client = client
 
     def register(
-        self, agent: str, *, kind: str = "agent", capabilities: Sequence[str] = (), new: bool = False,
+        self, agent: str, *, kind: str | None = None, capabilities: Sequence[str] | None = None, new: bool = False,
         agent_id: str | None = None, dry_run: bool = False,
     ) -> tuple[Peer | None, bool]:  # fmt: skip
-        """Register a peer, or change one: (the peer, whether it is new); None in a dry run of a new one."""
-        if kind not in set(PeerKind):
+        """Register a peer, or change one (None leaves kind or capabilities as they are).
+
+        Returns (the peer, whether it is new); the peer is None in a dry run of a new one.
+        """
+        if kind is not None and kind not in set(PeerKind):
             raise UsageError(f"{kind!r} is no kind of peer", hint="--kind agent, human or loop")
-        command = RegisterPeer(agent, PeerKind(kind), tuple(capabilities), new)
+        command = RegisterPeer(
+            agent,
+            None if kind is None else PeerKind(kind),
+            None if capabilities is None else tuple(capabilities),
+            new,
+        )
         actor = self._client.connection.actor(agent_id)
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"peer register {agent}")
         assert answer.tip is not None

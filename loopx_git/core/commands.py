@@ -31,11 +31,12 @@ class CreateGoal:
 
 @dataclass(frozen=True, slots=True)
 class RegisterPeer:
-    """Register a peer, or change a registered one's kind and capabilities. `new` refuses one that exists."""
+    """Register a peer, or change a registered one's kind and capabilities; None leaves them as they are (a new
+    peer is an agent without capabilities). `new` refuses one that exists."""
 
     agent: str
-    kind: PeerKind = PeerKind.AGENT
-    capabilities: tuple[str, ...] = ()
+    kind: PeerKind | None = None
+    capabilities: tuple[str, ...] | None = None
     new: bool = False
 
 

@@ -10,7 +10,7 @@ from loopx_git.core.change import Actor, ChangeSet, Op, PutFormat, PutGoal, PutP
 from loopx_git.core.commands import AddTodo, CreateGoal, RegisterPeer, SetPolicy
 from loopx_git.core.fields import why_bad
 from loopx_git.core.lease import Moment
-from loopx_git.core.peer import Goal, GoalStatus, Peer, PeerStatus
+from loopx_git.core.peer import Goal, GoalStatus, Peer, PeerKind, PeerStatus
 from loopx_git.core.policy import Policy, get, with_value
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.todo import TITLE_MAX, Status, Todo, bad_line
@@ -60,13 +60,13 @@ def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, moment: M
 
 def register_peer(snapshot: Snapshot, command: RegisterPeer, actor: Actor, moment: Moment) -> ChangeSet:
     ids.check("agent", command.agent)
-    for capability in command.capabilities:
+    for capability in command.capabilities or ():
         ids.check("capability", capability)
-    capabilities = tuple(dict.fromkeys(command.capabilities))
+    capabilities = tuple(dict.fromkeys(command.capabilities or ()))
     known = snapshot.peer(command.agent)
     text = subject(f"peer {command.agent} by {actor.name}")
     if known is None:
-        peer = Peer(command.agent, moment.now, actor.name, command.kind, capabilities=capabilities)
+        peer = Peer(command.agent, moment.now, actor.name, command.kind or PeerKind.AGENT, capabilities=capabilities)
         facts = {"agent": command.agent, "created": True}
         return ChangeSet(Op.PEER, actor, text, (PutPeer(peer),), facts=facts)
     about = {"agent": known.agent}
@@ -82,7 +82,11 @@ def register_peer(snapshot: Snapshot, command: RegisterPeer, actor: Actor, momen
             hint="choose another name: git loopx peer register NAME",
             about=about,
         )
-    after = replace(known, kind=command.kind, capabilities=capabilities)
+    after = replace(
+        known,
+        kind=command.kind or known.kind,
+        capabilities=known.capabilities if command.capabilities is None else capabilities,
+    )
     writes = () if after == known else (PutPeer(after),)
     return ChangeSet(Op.PEER, actor, text, writes, facts={"agent": known.agent, "created": False})
 
