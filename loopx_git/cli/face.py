@@ -127,7 +127,32 @@ def todo_argument(function: Callable[..., None]) -> Callable[..., None]:
     made: Any = run
     made = click.option("--goal-id", "goal_id", metavar="GOAL", help="The todo's goal, to be checked.")(made)
     made = click.option("--todo-id", metavar="TODO", help="The same as the argument.")(made)
-    return click.argument("todo", required=False)(made)  # type: ignore[no-any-return]
+    return click.argument("todo", required=False, shell_complete=_complete_todo)(made)  # type: ignore[no-any-return]
+
+
+def todos_argument(function: Callable[..., None]) -> Callable[..., None]:
+    """One todo or more, positional or as --todo-id; and their goal."""
+
+    @functools.wraps(function)
+    def run(face: Face, *args: Any, todos: tuple[str, ...], todo_id: tuple[str, ...], **values: Any) -> None:
+        named = [*todos, *todo_id]
+        if not named:
+            raise UsageError("name a todo", hint=f"{click.get_current_context().command_path} TODO")
+        if len(set(named)) != len(named):
+            raise UsageError("a todo is named twice", hint="name each todo once")
+        function(face, *args, todos=named, **values)
+
+    made: Any = run
+    made = click.option("--goal-id", "goal_id", metavar="GOAL", help="The todo's goal, to be checked.")(made)
+    made = click.option("--todo-id", metavar="TODO", multiple=True, help="The same as the argument.")(made)
+    return click.argument("todos", nargs=-1, metavar="TODO...", shell_complete=_complete_todo)(made)  # type: ignore[no-any-return]
+
+
+def _complete_todo(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Ids and aliases from the local state; a completion never fetches and never complains."""
+    from loopx_git.cli.completion import todos_like
+
+    return todos_like(context, incomplete)
 
 
 def duration(text: str | None, flag: str) -> int | str | None:

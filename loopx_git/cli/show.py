@@ -27,22 +27,6 @@ def lease_words(view: LeaseView, now: datetime) -> str:
     return f"held by {lease.holder} (epoch {lease.epoch}), {left} left"
 
 
-def todo_line(output: Output, view: TodoView, now: datetime, width: int) -> str:
-    """One line of a list: id, priority, status, who, title."""
-    todo = view.todo
-    who = {
-        LeaseState.HELD: view.lease.lease.holder or "",
-        LeaseState.LAPSED: f"({view.lease.lease.holder} lapsed)",
-        LeaseState.FREE: "-",
-    }[view.lease.state]
-    status = output.paint(f"{todo.status.value:11}", _COLOURS.get(todo.status.value, "0"))
-    name = f" [{todo.alias}]" if todo.alias else ""
-    return f"{todo.id}  {todo.priority}  {status}  {who:{width}}  {safe(todo.title)}{name}"
-
-
-_COLOURS = {"open": "32", "in_progress": "36", "blocked": "33", "needs_human": "35", "completed": "2"}
-
-
 def todo_lines(output: Output, view: TodoView, now: datetime) -> list[str]:
     """One todo in full."""
     todo = view.todo

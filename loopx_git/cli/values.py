@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime
 
 from loopx_git.core.times import parse_time
@@ -16,3 +17,16 @@ def time_of(text: str | None, flag: str) -> datetime | None:
         return parse_time(text)
     except ValueError as error:
         raise UsageError(f"{flag}: {error}", hint=f"{flag} 2026-01-02T03:04:05Z") from None
+
+
+def words_of(text: str | None, flag: str) -> tuple[str, ...]:
+    """A command line as words, quoted as in a shell; no shell ever runs it."""
+    if text is None:
+        return ()
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}", hint=f"{flag} 'make test'") from None
+    if not words:
+        raise UsageError(f"{flag} names no command", hint=f"{flag} 'make test'")
+    return words

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.client.connect import Connection, Hooks
 from loopx_git.client.views import Reading, TodoView, lease_view
 from loopx_git.core.change import Actor
-from loopx_git.core.commands import AddTodo, Command
+from loopx_git.core.commands import AddTodo, Command, OnTodo
 from loopx_git.core.lease import Moment
 from loopx_git.errors import Contention, InvalidState, NotInitialised, NotYourClaim, RemoteFailure
 
@@ -134,6 +134,11 @@ class Client:
         self._pin(fetched.tip)
         return Reading(fetched.tip, 0.0, tuple(ledger.around.notes))
 
+    def read_known(self) -> Reading:
+        """The tip as this process knows it, without a look at the remote: after a refusal it is fresh."""
+        tip = self.connection.ledger.tip()
+        return self.read(fresh=True) if tip is None else Reading(tip, 0.0)
+
     def snapshot(self, reading: Reading) -> TreeSnapshot:
         return self.connection.ledger.snapshot(reading.tip)
 
@@ -204,7 +209,10 @@ class Client:
     def _stamp(self) -> None:
         path = os.path.join(self.connection.repository.home, "fetched")
         now = self.connection.hooks.clock.wall().timestamp()
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise InvalidState(f"cannot write {path}: {error.strerror}", hint=f"ls -l {path}") from None
         os.close(handle)
         os.utime(path, (now, now), follow_symlinks=False)
 
@@ -229,6 +237,11 @@ def fingerprint(commands: Sequence[Command], actor: Actor) -> str:
         values = asdict(command)
         if isinstance(command, AddTodo):
             del values["id"]
+        if isinstance(command, OnTodo):
+            # Not part of what was asked: whether the check had been run, and the random id of a new successor.
+            del values["validated"]
+            if command.successor_title is not None:
+                del values["successor"]
         parts.append([type(command).__name__, values])
     text = json.dumps([parts, actor.name, actor.session], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -130,7 +130,7 @@ def resolve(repository: Repository, flags: Mapping[str, Any], env: Mapping[str, 
         max_age=_seconds("max_age", choose("max_age", "30s", stored="sync"), origins, 0.0),
         depth=_depth(tables.get("sync", {}).get("depth"), path),
         sign=(repository.value("loopx.sign") or "false").lower() in ("true", "yes", "on", "1"),
-        allow=_allow(tables.get("validate", {}).get("allow", []), path),
+        allow=allow_of(tables, path),
         origins=origins,
     )
 
@@ -162,7 +162,9 @@ def _depth(value: int | None, path: str) -> int | None:
     return value
 
 
-def _allow(value: list[Any], path: str) -> tuple[tuple[str, ...], ...]:
+def allow_of(tables: Mapping[str, Mapping[str, Any]], path: str) -> tuple[tuple[str, ...], ...]:
+    """The commands of [validate] allow, each a list of words."""
+    value = tables.get("validate", {}).get("allow", [])
     for argv in value:
         if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
             raise _bad(path, 'validate.allow is a list of commands, each a list of words: [["make", "test"]]')
@@ -193,7 +195,8 @@ def dump_file(remote: str, ref: str, ledger: str, home: str | None) -> str:
     lines = [
         "# loopx-git: where this repository coordinates its work. Commit it; it is reviewed with the code.",
         "[coordination]",
-        f'remote = "{remote}"',
+        # A ledger in one repository alone names no remote: a clone of that repository finds it at its origin.
+        *([] if remote == HERE else [f'remote = "{remote}"']),
         f'ref = "{ref}"',
         f'ledger = "{ledger}"',
     ]

@@ -20,6 +20,8 @@ from loopx_git.store.repository import Repository, open_repository
 if TYPE_CHECKING:
     from loopx_git.store.base import Progress, Publisher
     from loopx_git.store.ledger import Ledger
+    from loopx_git.store.objects import PygitObjects
+    from loopx_git.store.remote import RemotePublisher
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +100,21 @@ class Connection:
     def _publisher(self) -> tuple[Publisher, Any]:
         from loopx_git.store.local import LocalPublisher
         from loopx_git.store.objects import PygitObjects
+
+        repository, settings = self.repository, self.settings
+        if settings.remote == HERE:
+            objects = PygitObjects(repository.common_dir, self._signer(scrubbed(self.env)))
+            cwd = repository.top or repository.git_dir
+            return LocalPublisher(objects, repository.common_dir, settings.ref, repository.env, cwd), objects
+        return self.open_remote()
+
+    def open_remote(self) -> tuple[RemotePublisher, PygitObjects]:
+        """coord.git and the publisher on it, for the remote that the settings name."""
+        from loopx_git.store.objects import PygitObjects
         from loopx_git.store.remote import RemotePublisher, ensure_coord
 
         repository, settings = self.repository, self.settings
         clean = scrubbed(self.env)
-        if settings.remote == HERE:
-            objects = PygitObjects(repository.common_dir, self._signer(clean))
-            cwd = repository.top or repository.git_dir
-            return LocalPublisher(objects, repository.common_dir, settings.ref, repository.env, cwd), objects
         path = os.path.join(repository.home, "coord.git")
         ensure_coord(path, clean)
         fetch_url, push_url = repository.urls(settings.remote)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.views import Reading
 from loopx_git.core import resolve
-from loopx_git.core.commands import CreateGoal
+from loopx_git.core.commands import CloseGoal, CreateGoal
 from loopx_git.core.peer import ClaimMode, Goal
 from loopx_git.errors import InternalError, UsageError
 
@@ -45,6 +45,17 @@ class Goals:
         stored = snapshot.goal(goal_id)
         created = bool(answer.facts[0].get("created"))
         return (None if stored is None else _view(snapshot, stored)), created
+
+    def close(self, goal_id: str, *, agent_id: str | None = None, dry_run: bool = False) -> tuple[GoalView, bool]:
+        """Close a goal in which nobody holds anything: (the goal, whether it was open)."""
+        actor = self._client.connection.actor(agent_id)
+        answer = self._client.submit([CloseGoal(goal_id)], actor, dry_run=dry_run, words=f"goal close {goal_id}")
+        assert answer.tip is not None
+        snapshot = self._client.connection.ledger.snapshot(answer.tip)
+        stored = snapshot.goal(goal_id)
+        if stored is None:
+            raise InternalError(f"the goal {goal_id} vanished")
+        return _view(snapshot, stored), bool(answer.facts[0].get("closed"))
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[list[GoalView], Reading]:
         """Every goal, by id."""

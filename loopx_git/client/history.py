@@ -121,6 +121,7 @@ def entry_of(commit: Commit) -> dict[str, Any]:
             "subject": commit.message.split("\n")[0][:200],
         }
     base["op"] = said.op.value
+    base["subject"] = said.subject
     for key in ("agent", "goal", "todo", "epoch", "session", "prev", "reason", "code"):
         value = getattr(said, key)
         if value is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.views import Reading
 from loopx_git.core import ids
-from loopx_git.core.commands import RegisterPeer, SetPolicy
-from loopx_git.core.peer import Peer, PeerKind
+from loopx_git.core.commands import RegisterPeer, SetPeerStatus, SetPolicy
+from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.policy import KEYS, get
 from loopx_git.errors import NotFound, UsageError
 
@@ -43,6 +43,18 @@ class Peers:
         assert answer.tip is not None
         peer = self._client.connection.ledger.snapshot(answer.tip).peer(agent)
         return peer, bool(answer.facts[0].get("created"))
+
+    def set_status(
+        self, agent: str, status: PeerStatus, *, agent_id: str | None = None, dry_run: bool = False
+    ) -> tuple[Peer, str]:
+        """Pause, resume (active) or retire a peer: (the peer, its former status)."""
+        actor = self._client.connection.actor(agent_id)
+        command = SetPeerStatus(agent, status)
+        answer = self._client.submit([command], actor, dry_run=dry_run, words=f"peer {status.value} {agent}")
+        assert answer.tip is not None
+        peer = self._client.connection.ledger.snapshot(answer.tip).peer(agent)
+        assert peer is not None
+        return peer, str(answer.facts[0]["former"])
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[list[Peer], Reading]:
         """Every peer, by name."""

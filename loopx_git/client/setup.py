@@ -105,6 +105,20 @@ class Setup:
             "warnings": list(reading.warnings),
         }
 
+    def accept_tip(self, tip: str, reason: str) -> dict[str, Any]:
+        """After the coordination ref was rewritten: accept its new tip, which must be named, be the remote's, and
+        be a legal history of its own. The reason is kept in this clone's accepted.log."""
+        from loopx_git.client.rewrite import accept
+
+        accept(self._client, tip, reason)
+        return self.sync()
+
+    def publish(self) -> dict[str, Any]:
+        """Move a ledger that lives in this repository alone to the remote: remote, ref, ledger, tip, config."""
+        from loopx_git.client.rewrite import publish
+
+        return publish(self._client)
+
 
 def _remote(name: str) -> str | None:
     return None if name == HERE else name

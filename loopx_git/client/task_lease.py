@@ -25,7 +25,7 @@ class TaskLease:
         session: str | None = None,
     ) -> LeaseView:  # fmt: skip
         """Claim exclusively; `ttl` in seconds, None for no bound."""
-        return self._client.todo.claim(todo_id, ttl=ttl, agent_id=agent_id, session=session).lease
+        return self._client.todo.claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, exclusive=True).lease
 
     def renew(
         self, lease_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,

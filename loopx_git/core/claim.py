@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from loopx_git.core.change import Actor
 from loopx_git.core.lease import Ended, Lease, LeaseState, Moment, is_late, state
+from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.table import Hold
 
 
@@ -70,3 +71,8 @@ def handed_over(lease: Lease, to: str, moment: Moment, request: str) -> Lease:
         renewed_at=moment.now,
         last_request=request,
     )
+
+
+def is_held(lease: Lease, snapshot: Snapshot, moment: Moment) -> bool:
+    """True while others must leave the claim alone."""
+    return state(lease, moment, snapshot.policy.claims_skew) is LeaseState.HELD

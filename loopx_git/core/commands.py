@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from loopx_git.core.peer import ClaimMode, PeerKind
+from loopx_git.core.peer import ClaimMode, PeerKind, PeerStatus
 from loopx_git.core.table import Operation
 
 
@@ -27,6 +27,21 @@ class CreateGoal:
     goal: str
     title: str
     claims: ClaimMode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CloseGoal:
+    """Close a goal: nothing is added to it or claimed in it any more."""
+
+    goal: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetPeerStatus:
+    """Pause, resume or retire a peer. Retiring takes back its soft claims and its name for good."""
+
+    agent: str
+    status: PeerStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +86,10 @@ class OnTodo:
     fields   for update: new values by Todo attribute
     note     text appended to the notes
     to       for transfer: the receiving agent
-    successor, successor_title, successor_id  for supersede
+    exclusive  for claim: a lease even where the goal's claims are soft
+    successor  for supersede and complete: the todo that carries on, or with `successor_title` the id of the
+               todo that is made for it
+    validated  for complete: the todo's validate command, once it has been run and has passed
     renewals claims to renew on the way (lease ids); None: those of the caller that are due
     """
 
@@ -86,7 +104,11 @@ class OnTodo:
     fields: Mapping[str, Any] = field(default_factory=dict)
     note: str | None = None
     to: str | None = None
+    exclusive: bool = False
+    successor: str | None = None
+    successor_title: str | None = None
+    validated: tuple[str, ...] = ()
     renewals: tuple[str, ...] | None = None
 
 
-Command = Init | SetPolicy | CreateGoal | RegisterPeer | AddTodo | OnTodo
+Command = Init | SetPolicy | CreateGoal | CloseGoal | RegisterPeer | SetPeerStatus | AddTodo | OnTodo

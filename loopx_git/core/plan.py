@@ -6,11 +6,23 @@ A refusal is a raised LoopXError; it changes nothing. The same planner decides a
 
 from __future__ import annotations
 
-from loopx_git.core import plan_setup, plan_todo
+from loopx_git.core import ids, plan_peer, plan_setup, plan_todo
 from loopx_git.core.change import Actor, ChangeSet
-from loopx_git.core.commands import AddTodo, Command, CreateGoal, Init, OnTodo, RegisterPeer, SetPolicy
+from loopx_git.core.commands import (
+    AddTodo,
+    CloseGoal,
+    Command,
+    CreateGoal,
+    Init,
+    OnTodo,
+    RegisterPeer,
+    SetPeerStatus,
+    SetPolicy,
+)
+from loopx_git.core.fields import why_bad
 from loopx_git.core.lease import Moment
 from loopx_git.core.snapshot import Snapshot
+from loopx_git.errors import UsageError
 
 
 def plan(snapshot: Snapshot | None, command: Command, actor: Actor, moment: Moment, request: str) -> ChangeSet:
@@ -18,6 +30,11 @@ def plan(snapshot: Snapshot | None, command: Command, actor: Actor, moment: Mome
 
     `request` is the idempotency key, 32 hex digits. A change set without writes means that nothing needs doing.
     """
+    bad = why_bad("created_by", actor.name)
+    if bad:
+        raise UsageError(f"the actor {actor.name[:80]!r} {bad}", hint="--agent NAME")
+    if actor.session is not None:
+        ids.check("session", actor.session)
     if isinstance(command, Init):
         return plan_setup.init(snapshot, actor, moment)
     if snapshot is None:
@@ -27,8 +44,12 @@ def plan(snapshot: Snapshot | None, command: Command, actor: Actor, moment: Mome
             return plan_setup.set_policy(snapshot, command, actor)
         case CreateGoal():
             return plan_setup.create_goal(snapshot, command, actor, moment)
+        case CloseGoal():
+            return plan_setup.close_goal(snapshot, command, actor, moment)
+        case SetPeerStatus():
+            return plan_peer.set_status(snapshot, command, actor, moment)
         case RegisterPeer():
-            return plan_setup.register_peer(snapshot, command, actor, moment)
+            return plan_peer.register(snapshot, command, actor, moment)
         case AddTodo():
             return plan_setup.add_todo(snapshot, command, actor, moment)
         case OnTodo():

@@ -1,4 +1,4 @@
-"""Plans of what is not about a claim: init, policy, goals, peers, and adding todos."""
+"""Plans of what is not about a claim: init, policy, goals, and adding todos."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from loopx_git.core import graph, ids, resolve
-from loopx_git.core.change import Actor, ChangeSet, Op, PutFormat, PutGoal, PutPeer, PutPolicy, PutTodo, Write
-from loopx_git.core.commands import AddTodo, CreateGoal, RegisterPeer, SetPolicy
+from loopx_git.core.change import Actor, ChangeSet, Op, PutFormat, PutGoal, PutPolicy, PutTodo, Write
+from loopx_git.core.claim import is_held
+from loopx_git.core.commands import AddTodo, CloseGoal, CreateGoal, SetPolicy
 from loopx_git.core.fields import why_bad
 from loopx_git.core.lease import Moment
-from loopx_git.core.peer import Goal, GoalStatus, Peer, PeerKind, PeerStatus
+from loopx_git.core.peer import Goal, GoalStatus
 from loopx_git.core.policy import Policy, get, with_value
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.todo import TITLE_MAX, Status, Todo, bad_line
-from loopx_git.errors import NotAllowed, UsageError
+from loopx_git.errors import InternalError, NotAllowed, UsageError
 
 
 def subject(text: str) -> str:
@@ -58,37 +59,26 @@ def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, moment: M
     return ChangeSet(Op.GOAL, actor, text, (PutGoal(goal),), goal=command.goal, facts=facts)
 
 
-def register_peer(snapshot: Snapshot, command: RegisterPeer, actor: Actor, moment: Moment) -> ChangeSet:
-    ids.check("agent", command.agent)
-    for capability in command.capabilities or ():
-        ids.check("capability", capability)
-    capabilities = tuple(dict.fromkeys(command.capabilities or ()))
-    known = snapshot.peer(command.agent)
-    text = subject(f"peer {command.agent} by {actor.name}")
-    if known is None:
-        peer = Peer(command.agent, moment.now, actor.name, command.kind or PeerKind.AGENT, capabilities=capabilities)
-        facts = {"agent": command.agent, "created": True}
-        return ChangeSet(Op.PEER, actor, text, (PutPeer(peer),), facts=facts)
-    about = {"agent": known.agent}
-    if command.new or known.agent != command.agent:
+def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, moment: Moment) -> ChangeSet:
+    """Closed, once nobody holds anything in it; nothing to do when it is closed already."""
+    goal_id = resolve.goal(snapshot, command.goal)
+    goal = snapshot.goal(goal_id)
+    if goal is None:
+        raise InternalError(f"the goal {goal_id} vanished while it was planned on")
+    text = subject(f"goal {goal_id} closed by {actor.name}")
+    facts = {"goal": goal_id, "closed": goal.status is not GoalStatus.CLOSED}
+    if goal.status is GoalStatus.CLOSED:
+        return ChangeSet(Op.GOAL, actor, text, goal=goal_id, facts=facts)
+    held = [lease for lease in snapshot.leases(goal_id) if is_held(lease, snapshot, moment)]
+    if held:
+        names = ", ".join(f"{lease.todo} by {lease.holder}" for lease in held[:5])
         raise NotAllowed(
-            f"the peer {known.agent} is registered already (names are unique ignoring case)",
-            hint="choose another name, or use that one: git loopx peer list",
-            about=about,
+            f"{len(held)} claims are live in the goal {goal_id}: {names}",
+            hint="let them end, or release them: git loopx todo list --goal-id " + goal_id,
+            about={"goal": goal_id, "live": [lease.id for lease in held]},
         )
-    if known.status is PeerStatus.RETIRED:
-        raise NotAllowed(
-            f"the peer {known.agent} is retired; its name is not used again",
-            hint="choose another name: git loopx peer register NAME",
-            about=about,
-        )
-    after = replace(
-        known,
-        kind=command.kind or known.kind,
-        capabilities=known.capabilities if command.capabilities is None else capabilities,
-    )
-    writes = () if after == known else (PutPeer(after),)
-    return ChangeSet(Op.PEER, actor, text, writes, facts={"agent": known.agent, "created": False})
+    after = replace(goal, status=GoalStatus.CLOSED)
+    return ChangeSet(Op.GOAL, actor, text, (PutGoal(after),), goal=goal_id, facts=facts)
 
 
 def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, moment: Moment) -> ChangeSet:

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from loopx_git.core import conditions, ids, resolve
+from loopx_git.core import conditions, ids, resolve, succession
 from loopx_git.core.change import Actor, ChangeSet, Op, PutLease, PutPeer, PutTodo, Write
 from loopx_git.core.claim import acquired, ended, fenced, handed_over, hold_of, renewed
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.edit import edited, with_note
 from loopx_git.core.lease import Ended, Lease, Moment, expires_at, is_due, is_late
-from loopx_git.core.peer import Peer, PeerStatus
+from loopx_git.core.peer import ClaimMode, Peer, PeerStatus
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.snapshot import Snapshot
-from loopx_git.core.table import FINISHED, REASONS, Effect, Operation, Row, Verdict, look_up
+from loopx_git.core.table import FINISHED, FORCEABLE, REASONS, Effect, Hold, Operation, Row, Verdict, look_up
 from loopx_git.core.times import check_ttl, format_time
 from loopx_git.core.todo import SETTABLE, Status, Todo, bad_line
 from loopx_git.errors import BY_CODE, LoopXError, NotAllowed, UsageError
@@ -34,10 +34,17 @@ def on_todo(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, r
     _check_call(command, actor)
     goal, todo_id = resolve.todo(snapshot, command.todo, command.goal)
     todo = snapshot.todo(goal, todo_id)
+    soft = claims_softly(snapshot, goal)
+    if soft and command.operation is Operation.CLAIM and not command.exclusive:
+        command = replace(command, operation=Operation.SOFT)
     lease = snapshot.lease(goal, todo_id) or Lease(todo_id)
     hold = hold_of(lease, actor, command.epoch, moment, snapshot.policy.claims_skew)
+    if soft and hold in (Hold.FREE, Hold.WAS_MINE) and actor.name in todo.soft_claims:
+        hold = Hold.SOFT
     row = look_up(command.operation, todo.state, hold, command.force)
     facts: dict[str, Any] = {"todo": todo_id, "goal": goal, "hold": hold.value}
+    if command.operation is Operation.SOFT:
+        facts["soft"] = True
     op = _OP.get(command.operation) or Op(command.operation.value)
     base = ChangeSet(op, actor, "", goal=goal, todo=todo_id, epoch=lease.epoch, facts=facts)
     if row.verdict is Verdict.REFUSE:
@@ -45,7 +52,20 @@ def on_todo(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, r
     if row.verdict is Verdict.NOTHING:
         message = REASONS[row.reason].message.format(**_words(command, todo, lease))
         return replace(base, facts={**facts, "unchanged": row.reason, "message": message})
+    if hold is Hold.SOFT and command.fields:
+        raise NotAllowed(
+            f"a soft claim changes status and notes only, not {', '.join(sorted(command.fields))}",
+            hint=f"git loopx task-lease acquire {todo_id}",
+            about={"todo_id": todo_id},
+        )
     return _Grant(snapshot, command, actor, moment, request, todo, lease, row).change_set(base)
+
+
+def claims_softly(snapshot: Snapshot, goal: str) -> bool:
+    """What a plain claim means in a goal: its own word, else the policy's."""
+    stored = snapshot.goal(goal)
+    mode = snapshot.policy.claims_mode if stored is None or stored.claims is None else stored.claims
+    return mode is ClaimMode.SOFT
 
 
 def refusal(row: Row, command: OnTodo, todo: Todo, lease: Lease) -> LoopXError:
@@ -87,6 +107,8 @@ def _check_call(command: OnTodo, actor: Actor) -> None:
             raise UsageError(f"the reason {bad}", hint="--reason TEXT, one line of 300 characters at most")
         if not command.force:
             raise UsageError("--reason goes with --force", hint="leave out --reason, or add --force")
+    if command.force and operation not in FORCEABLE:
+        raise UsageError(f"{operation} cannot be forced", hint="leave out --force and --reason")
     if not command.force and not actor.is_agent:
         raise UsageError(
             f"{operation} needs an agent",
@@ -108,6 +130,18 @@ def _check_call(command: OnTodo, actor: Actor) -> None:
             raise UsageError(str(error), hint="--ttl 2h") from None
 
 
+class NeedsValidation(NotAllowed):
+    """The todo has a check of its own that has not been run yet: `argv`, under the caller's `lease`."""
+
+    def __init__(self, todo: Todo, lease: Lease) -> None:
+        super().__init__(
+            f"{todo.id} is completed only after its own check, which has not been run: {' '.join(todo.validate)}",
+            hint=f"git loopx todo complete {todo.id}",
+            about={"todo_id": todo.id, "validate": list(todo.validate)},
+        )
+        self.argv, self.lease = todo.validate, lease
+
+
 class _Grant:
     """One granted operation being carried out: the todo and the lease as they become, effect by effect."""
 
@@ -122,6 +156,7 @@ class _Grant:
         self.peer: Peer | None = None
         self.prev: str | None = None
         self.warnings: list[str] = []
+        self.others: list[Write] = []
 
     def change_set(self, base: ChangeSet) -> ChangeSet:
         for effect in self.row.effects:
@@ -129,7 +164,8 @@ class _Grant:
         self._note()
         if self.command.status is not None and Effect.BACK not in self.row.effects:
             self.todo = replace(self.todo, status=Status(self.command.status))
-        if self.lease.holder is not None and self.lease.session is None and self._acts_as_holder():
+        unbound = self.lease.holder is not None and self.lease.session is None
+        if unbound and Effect.HANDOVER not in self.row.effects and self._acts_as_holder():
             self.lease = replace(self.lease, session=self.actor.session)
         self.todo = replace(self.todo, claimed_by=self.lease.holder)
         writes: list[Write] = [] if self.peer is None else [PutPeer(self.peer)]
@@ -137,6 +173,7 @@ class _Grant:
             writes.append(PutTodo(self.todo))
         if self.lease != self.lease_before:
             writes.append(PutLease(self.todo.goal, self.lease))
+        writes += self.others
         facts = {**base.facts, "warnings": self.warnings}
         if not writes:
             message = f"{self.todo.id} is as asked already"
@@ -144,6 +181,8 @@ class _Grant:
         renewed_ids = self._renewals(writes)
         if Effect.ACQUIRE in self.row.effects or Effect.TAKEOVER in self.row.effects:
             facts |= {"acquired": True, "former": self.prev}
+        if self.command.successor is not None:
+            facts["successor"] = self.todo.successor
         return replace(
             base,
             subject=subject(f"{base.op} {self.todo.id} by {self.actor.name}"),
@@ -204,11 +243,34 @@ class _Grant:
 
     def finish(self) -> None:
         status = FINISHED[self.command.operation]
+        if status is Status.COMPLETED and self.before.validate not in ((), self.command.validated):
+            raise NeedsValidation(self.before, self.lease_before)
         done = self.moment.now if status is Status.COMPLETED else self.todo.completed_at
         self.todo = replace(self.todo, status=status, completed_at=done, soft_claims=())
+        if self.command.successor is not None:
+            self._link(self.command.successor)
+        elif self.command.operation is Operation.SUPERSEDE:
+            raise UsageError(
+                "supersede needs what carries on", hint="--by TODO, or --by-title 'the title of a new todo'"
+            )
+
+    def _link(self, successor: str) -> None:
+        title = self.command.successor_title
+        if title is None:
+            other = succession.found(self.snapshot, self.todo, successor)
+        else:
+            other = succession.made(self.todo, successor, title, self.actor, self.moment)
+        former = succession.unlinked(self.snapshot, self.todo)
+        if former is not None and former.id != other.id:
+            self.others.append(PutTodo(former))
+        self.todo = replace(self.todo, successor=other.id)
+        self.others.append(PutTodo(other))
 
     def reopen(self) -> None:
-        self.todo = replace(self.todo, status=Status.OPEN, completed_at=None)
+        other = succession.unlinked(self.snapshot, self.todo)
+        if other is not None:
+            self.others.append(PutTodo(other))
+        self.todo = replace(self.todo, status=Status.OPEN, completed_at=None, successor=None)
 
     def move(self) -> None:
         self.todo = replace(self.todo, archived=True)

@@ -39,6 +39,7 @@ class Hold(StrEnum):
 
     FREE = "free"
     WAS_MINE = "was_mine"
+    SOFT = "soft"
     MINE = "mine"
     LATE = "late"
     SIBLING = "sibling"
@@ -51,6 +52,7 @@ class Hold(StrEnum):
 HOLD_WORDS: Mapping[Hold, str] = {
     Hold.FREE: "nobody holds it",
     Hold.WAS_MINE: "nobody holds it, and the caller names the epoch under which it ended",
+    Hold.SOFT: "nobody holds it, and the caller has a soft claim in a goal whose claims are soft",
     Hold.MINE: "the caller's session holds it, in time",
     Hold.LATE: "the caller's session holds it, past its own deadline",
     Hold.SIBLING: "another session of the caller's agent holds it",
@@ -198,7 +200,8 @@ _ARCHIVED = frozenset({Status.ARCHIVED})
 _OVER = _ENDED | _ARCHIVED
 _ALL = _LIVE | _OVER
 
-_FREE = frozenset({Hold.FREE, Hold.WAS_MINE})
+_SOFT = frozenset({Hold.SOFT})
+_FREE = frozenset({Hold.FREE, Hold.WAS_MINE}) | _SOFT
 _MINE = frozenset({Hold.MINE})
 _LATE = frozenset({Hold.LATE})
 _OWN = _MINE | _LATE
@@ -259,7 +262,9 @@ ROWS: tuple[Row, ...] = (
     _answer(_ACQUIRING, _STUCK, _FREE | frozenset({Hold.OTHER_LAPSED}), "not_ready"),
     _answer(_ACQUIRING, _OVER, _FREE, "ended"),
     # -- what needs the caller's claim
-    _answer(NEEDS_CLAIM, _LIVE, _FREE, "not_held", forced=False),
+    _answer(NEEDS_CLAIM - {_O.UPDATE}, _LIVE, _FREE, "not_held", forced=False),
+    _answer([_O.UPDATE], _LIVE, _FREE - _SOFT, "not_held", forced=False),
+    _grant([_O.UPDATE], _LIVE, _SOFT, (_E.EDIT,), forced=False),
     _answer(NEEDS_CLAIM, _LIVE, _FOREIGN, "not_yours", forced=False),
     _answer(NEEDS_CLAIM - {_O.COMPLETE}, _OVER, _FREE, "not_held_ended", forced=False),
     _answer(NEEDS_CLAIM - {_O.RENEW, _O.RELEASE}, _LIVE, _LATE, "late", forced=False),
@@ -269,7 +274,7 @@ ROWS: tuple[Row, ...] = (
     _grant([_O.COMPLETE], _READY | _BLOCKED, _MINE, (_E.END, _E.FINISH), forced=False),
     _answer([_O.COMPLETE], _HUMAN, _MINE, "needs_human", forced=False),
     _answer([_O.COMPLETE], _DONE, frozenset({Hold.WAS_MINE}), "already_done", forced=False),
-    _answer([_O.COMPLETE], _DONE, frozenset({Hold.FREE}), "not_held_ended", forced=False),
+    _answer([_O.COMPLETE], _DONE, frozenset({Hold.FREE}) | _SOFT, "not_held_ended", forced=False),
     _answer([_O.COMPLETE], _OVER - _DONE, _FREE, "not_held_ended", forced=False),
     _grant(_ENDING, _LIVE, _MINE, (_E.END, _E.FINISH), forced=False),
     _grant([_O.TRANSFER], _LIVE, _MINE, (_E.HANDOVER,), forced=False),

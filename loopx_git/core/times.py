@@ -24,7 +24,8 @@ def format_time(moment: datetime) -> str:
     """`2026-01-02T03:04:05Z`, with `.678` before the Z when the milliseconds are not zero."""
     utc = moment.astimezone(UTC)
     fraction = f".{utc.microsecond // 1000:03d}" if utc.microsecond // 1000 else ""
-    return utc.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
+    # Not strftime: on Linux its %Y has no leading zeros.
+    return utc.replace(tzinfo=None).isoformat(timespec="seconds") + fraction + "Z"
 
 
 def parse_time(text: str) -> datetime:
@@ -75,4 +76,4 @@ def after(moment: datetime, seconds: float) -> datetime:
     try:
         return moment + timedelta(seconds=seconds)
     except OverflowError:
-        return datetime.max.replace(tzinfo=UTC)
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)

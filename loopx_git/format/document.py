@@ -313,7 +313,11 @@ def _encoded(body: str) -> bytes:
 
 
 def _invalid(name: str, refusal: Refusal) -> InvalidState:
-    return InvalidState(f"{name}:{refusal.line}: {refusal.reason}", about={"file": name, "line": refusal.line})
+    return InvalidState(
+        f"{name}:{refusal.line}: {refusal.reason}",
+        hint="mend the file; until then nobody can use it and nothing else is affected: git loopx verify",
+        about={"file": name, "line": refusal.line},
+    )
 
 
 _OPENING = re.compile(r"---\r?\n")

@@ -30,12 +30,14 @@ def load(data: bytes | None, *, name: str) -> Policy:
         raise _bad(name, f"is larger than {SIZE_MAX} bytes")
     try:
         tables = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise _bad(name, f"is no TOML: {error}") from None
     policy = Policy()
     for table, keys in tables.items():
         if not isinstance(keys, dict):
             raise _bad(name, f"has the key {table!r} outside of a table")
+        if not any(key.startswith(f"{table}.") for key in KEYS):
+            raise _bad(name, f"has the unknown table {table!r}")
         for key, value in keys.items():
             if not isinstance(value, str):
                 raise _bad(name, f'{table}.{key} must be a string such as "2h"')

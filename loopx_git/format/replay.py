@@ -8,18 +8,30 @@ records themselves: a taker is held to its own clock, a holder's lateness is not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from loopx_git.core import policy
 from loopx_git.core.change import Actor, Op
-from loopx_git.core.commands import AddTodo, Command, CreateGoal, Init, OnTodo, RegisterPeer, SetPolicy
+from loopx_git.core.commands import (
+    AddTodo,
+    CloseGoal,
+    Command,
+    CreateGoal,
+    Init,
+    OnTodo,
+    RegisterPeer,
+    SetPeerStatus,
+    SetPolicy,
+)
 from loopx_git.core.fields import EDITABLE
 from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.peer import GoalStatus
 from loopx_git.core.plan import plan
 from loopx_git.core.table import Operation
+from loopx_git.core.times import after as ending
 from loopx_git.core.times import parse_time
 from loopx_git.core.todo import Todo
 from loopx_git.errors import InvalidState, LoopXError
@@ -44,11 +56,19 @@ class _Wrong(Exception):
         self.finding = Finding(rule, message)
 
 
-class _Never(dict[str, float]):
-    """Deadlines as a verifier sees them: no holder is late, since only its own clock could say so."""
+class _Unless(dict[str, Any]):
+    """What only the clone that acted knows by its own clocks, as a verifier takes it: `other` for all but some."""
+
+    def __init__(self, other: Any, known: Mapping[str, Any] | None = None) -> None:
+        super().__init__(known or {})
+        self.other = other
 
     def get(self, key: str, default: Any = None) -> Any:
-        return float("inf")
+        return super().get(key, self.other)
+
+
+#: No holder is late, and a record dated in somebody's future was first seen there long ago.
+_NEVER, _LONG_AGO = float("inf"), datetime.min.replace(tzinfo=UTC)
 
 
 def check_step(
@@ -62,7 +82,8 @@ def check_step(
     that `message` describes; else the first thing wrong with it."""
     try:
         places = {path: layout.parse(path) for path in changed}
-        command, moment = _command(before, after, places, message, committed_at)
+        # A commit's time is cut to seconds: what had lapsed within that second had lapsed.
+        command, moment = _command(before, after, places, message, ending(committed_at, 0.999))
         actor = Actor(message.agent, message.session)
         change = plan(before, command, actor, moment, message.request)
         written = encode(change, None if before is None else before.tree)
@@ -102,6 +123,8 @@ def _command(
         goal = after.goal(_only(places, PathKind.GOAL, op).goal)
         if goal is None:
             raise _Wrong("deleted", "a goal's file is never deleted")
+        if before.goal(goal.id) is not None and goal.status is GoalStatus.CLOSED:
+            return CloseGoal(goal.id), Moment(at, _Unless(_LONG_AGO))
         return CreateGoal(goal.id, goal.title, goal.claims), Moment(goal.created_at)
     if op is Op.PEER:
         name = _only(places, PathKind.PEER, op).name
@@ -109,6 +132,8 @@ def _command(
         if peer is None:
             raise _Wrong("deleted", "a peer's file is never deleted")
         known = before.peer(name)
+        if known is not None and known.status is not peer.status:
+            return SetPeerStatus(peer.agent, peer.status), Moment(at, _Unless(_LONG_AGO))
         return (
             RegisterPeer(peer.agent, peer.kind, peer.capabilities),
             Moment(peer.created_at if known is None else at),
@@ -155,6 +180,9 @@ def _on_todo(before: TreeSnapshot, after: TreeSnapshot, message: Message, at: da
         now = new.completed_at or at
     elif operation is Operation.TRANSFER:
         now = lease_new.acquired_at or at
+    elif operation is Operation.SOFT and before.peer(message.agent) is None:
+        peer = after.peer(message.agent)
+        now = at if peer is None else peer.created_at
     elif operation is Operation.UPDATE:
         fields = {name: getattr(new, name) for name in EDITABLE if getattr(new, name) != getattr(old, name)}
     if note:
@@ -168,7 +196,13 @@ def _on_todo(before: TreeSnapshot, after: TreeSnapshot, message: Message, at: da
         status = new.status.value
         if operation is Operation.UPDATE and status == old.status and (fields or note):
             status = None
-    command_operation, moment = _as_claim(operation, before, lease_old, new.attempts > old.attempts, message, now)
+    successor = title = None
+    if operation in (Operation.SUPERSEDE, Operation.COMPLETE) and new.successor != old.successor:
+        successor = new.successor
+        if successor is not None and not before.goals_of(successor):
+            carrying = _todo_after(after, goal, successor)
+            title, now = carrying.title, carrying.created_at
+    command_operation, moment = _as_claim(operation, lease_old, new.attempts > old.attempts, message, now)
     command = OnTodo(
         command_operation,
         todo_id,
@@ -180,6 +214,10 @@ def _on_todo(before: TreeSnapshot, after: TreeSnapshot, message: Message, at: da
         fields=fields,
         note=note[0].text if note else None,
         to=lease_new.holder,
+        exclusive=True,
+        validated=old.validate,
+        successor=successor,
+        successor_title=title,
         renewals=message.renew,
     )
     if operation is Operation.SOFT and message.agent not in new.soft_claims:
@@ -188,19 +226,14 @@ def _on_todo(before: TreeSnapshot, after: TreeSnapshot, message: Message, at: da
 
 
 def _as_claim(
-    operation: Operation, before: TreeSnapshot, lease: Lease, attempt: bool, message: Message, now: datetime
+    operation: Operation, lease: Lease, attempt: bool, message: Message, now: datetime
 ) -> tuple[Operation, Moment]:
     """Tell a claim from a resume, and set the clocks so that the taker is judged by its own."""
-    first_seen = {}
-    if lease.holder is not None and lease.ttl_s is not None:
-        # A record dated in the taker's future is timed from first sight, which only the taker's clone knows.
-        past = timedelta(seconds=lease.ttl_s + before.policy.claims_skew + 1)
-        first_seen = {lease.stamp: now - past}
-    moment = Moment(now, first_seen, _Never())
+    moment = Moment(now, _Unless(_LONG_AGO), _Unless(_NEVER))
     if operation is not Operation.CLAIM or lease.holder != message.agent or attempt:
         return operation, moment
     if lease.session in (None, message.session):
-        return Operation.RESUME, Moment(now, first_seen, {lease.id: 0.0})
+        return Operation.RESUME, Moment(now, _Unless(_LONG_AGO), _Unless(_NEVER, {lease.id: 0.0}))
     return Operation.RESUME, moment
 
 

@@ -109,6 +109,16 @@ class TreeSnapshot:
                         found.add(name.removesuffix(".md"))
         return sorted(found)
 
+    def all_ids(self) -> Sequence[str]:
+        """Every todo id in the ledger, archived ones too, sorted; names only, no file is read."""
+        found: set[str] = set()
+        for goal in self.goal_ids():
+            for archived in (False, True):
+                folder = layout.todo_folder(goal, archived=archived)
+                for name in self.tree.names(folder):
+                    found.update(todo for _, todo in self._files(f"{folder}/{name}", ".md"))
+        return sorted(found)
+
     def ids_with_alias(self, alias: str) -> Sequence[str]:
         wanted = ids.folded(alias)
         found = set()

@@ -40,7 +40,7 @@ class MemoryTree:
     def key(self, path: str) -> Hashable:
         if path in self.files:
             return self.files[path]
-        below = [item for item in self.files.items() if item[0].startswith(path + "/")]
+        below = [item for item in self.files.items() if not path or item[0].startswith(path + "/")]
         return tuple(sorted(below)) or None
 
 
@@ -56,22 +56,26 @@ class OverlayTree:
 
     def names(self, folder: str) -> Sequence[str]:
         names = set(self.base.names(folder))
-        prefix = folder + "/"
+        prefix = folder + "/" if folder else ""
         for path, data in self.files.items():
             if not path.startswith(prefix):
                 continue
             name, _, rest = path[len(prefix) :].partition("/")
             if data is not None:
                 names.add(name)
-            elif not rest:
+            elif not rest or not self.names(prefix + name):
+                # The file itself, or the last one in its folder: there are no empty folders.
                 names.discard(name)
         return sorted(names)
 
     def key(self, path: str) -> Hashable:
         over = tuple(
             sorted(
-                (item for item in self.files.items() if item[0] == path or item[0].startswith(path + "/")),
+                (item for item in self.files.items() if not path or (item[0] + "/").startswith(path + "/")),
                 key=lambda item: item[0],
             )
         )
-        return (self.base.key(path), over) if over else self.base.key(path)
+        if not over:
+            return self.base.key(path)
+        gone = self.files.get(path) is None and not self.names(path)
+        return None if gone else (self.base.key(path), over)

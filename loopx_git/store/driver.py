@@ -60,6 +60,10 @@ class Surroundings:
     notes: list[str] = field(default_factory=list)
 
 
+#: Commits that are checked before the progress is kept.
+_CHUNK = 500
+
+
 class Driver:
     """One transaction being carried out."""
 
@@ -159,9 +163,16 @@ class Driver:
             )
         checker = Checker(around.objects, around.memo)
         limit = FIRST_CHECK if known is None else 10**9
-        for fault in checker.walk(known, tip, limit, around.progress):
-            raise fault.error()
         oids = around.objects.between(known, tip, limit)
+        base = known
+        for start in range(0, len(oids), _CHUNK):
+            last = oids[min(start + _CHUNK, len(oids)) - 1]
+            for fault in checker.walk(base, last, limit if base is None else 10**9, around.progress):
+                raise fault.error()
+            base = last
+            if known is not None:
+                # What is checked stays checked, also when the rest takes longer than this command has.
+                around.publisher.accept(last)
         for oid in oids[-50:]:
             self.movers.append(message.load(around.objects.commit(oid).message).agent)
         if known is None:
@@ -196,6 +207,7 @@ class Driver:
         author = author_of(self.job.actor, around.committer)
         facts = []
         for change in changes:
+            facts.append(facts_of(change))
             if not change.writes:
                 continue
             files = encode(change, None if parent is None else around.objects.tree(parent))
@@ -209,7 +221,6 @@ class Driver:
             )
             draft = Draft(files, text, author, around.committer, self.moment.now)
             parent = around.objects.build(parent, draft)
-            facts.append(facts_of(change))
         assert parent is not None
         self.record = with_built(self.record, Built(parent, tip, tuple(facts)))
         around.publisher.anchor(self.record.request, parent)

@@ -115,9 +115,6 @@ class Ledger:
             facts: Sequence[dict[str, Any]] = [facts_of(change) for change in result.changes]
         else:
             facts = driver.record.facts(result.oid)
-            if result.changes:
-                # A group may hold operations that wrote nothing; the caller wants an entry for each.
-                facts = [facts_of(change) for change in result.changes]
         return Answer(
             facts=facts,
             tip=result.tip,

@@ -82,13 +82,15 @@ class PendingFolder:
     def _load(self, name: str) -> Pending:
         path = os.path.join(self.folder, name)
         try:
-            raw = json.loads(read_file(path, _SIZE_MAX) or b"")
+            raw = dict(json.loads(read_file(path, _SIZE_MAX) or b""))
             built = tuple(Built(**item) for item in raw.pop("built"))
             record = Pending(built=built, **raw)
             ids.check("request", record.request, stored=True)
+            if name != f"{record.request}.json" or not isinstance(record.created, (int, float)):
+                raise ValueError("its request or its time is not what it should be")
             if not all(ids.OID.fullmatch(item.oid) for item in built):
                 raise ValueError("an object id is malformed")
-        except (ValueError, TypeError, KeyError, InvalidState) as error:
+        except (ValueError, TypeError, KeyError, RecursionError, InvalidState) as error:
             raise InvalidState(
                 f"the pending record {path} cannot be read: {error}",
                 hint=f"look at it, then move it away: {path}",

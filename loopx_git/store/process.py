@@ -1,11 +1,13 @@
-"""The one spawner of git."""
+"""The one spawner of git, and of the user's own commands."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 #: Options of every call, each with its reason.
@@ -19,6 +21,8 @@ SAFE = (
 )  # fmt: skip
 #: Most bytes of one stream that are kept; git has no reason to say more to us.
 OUTPUT_MAX = 64 * 1024 * 1024
+#: How much of a user's command's output is kept for a message.
+TAIL_MAX = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,69 @@ def git(
             _kill(process)
             raise
     return Finished(process.returncode, out[:OUTPUT_MAX], err[:OUTPUT_MAX])
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A command of the user's that ended: its exit status (negative: the signal; 127: it could not be started),
+    the last bytes that it printed, and whether its time ran out."""
+
+    code: int
+    tail: bytes
+    timed_out: bool = False
+
+
+def watched(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout: float,
+    tick: Callable[[], None],
+    sink: Callable[[bytes], None],
+    every: float = 0.2,
+) -> Watched:
+    """Run a command of the user's, calling `tick` every so many seconds and `sink` with what it prints.
+
+    Its whole process group is killed when `timeout` seconds have passed or `tick` raises.
+    """
+    try:
+        process = subprocess.Popen(
+            list(argv), cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        return Watched(127, f"cannot run {argv[0]}: {error.strerror}".encode())
+    tail = bytearray()
+
+    def pump() -> None:
+        assert process.stdout is not None
+        while chunk := process.stdout.read1(65536):  # type: ignore[attr-defined]
+            sink(chunk)
+            tail.extend(chunk)
+            del tail[:-TAIL_MAX]
+
+    reader = threading.Thread(target=pump, daemon=True)
+    reader.start()
+    ends, timed_out = time.monotonic() + timeout, False
+    try:
+        while True:
+            try:
+                process.wait(timeout=min(every, max(0.01, ends - time.monotonic())))
+                break
+            except subprocess.TimeoutExpired:
+                if time.monotonic() >= ends:
+                    timed_out = True
+                    break
+                tick()
+    finally:
+        # Also after a normal end: what it left running must not outlive the answer.
+        _kill(process)
+        process.wait()
+        reader.join(2)
+        if process.stdout is not None and not reader.is_alive():
+            process.stdout.close()
+    return Watched(process.returncode, bytes(tail), timed_out)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

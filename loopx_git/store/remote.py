@@ -28,7 +28,7 @@ PENDING = "refs/loopx/pending/"
 #: Loose objects past which coord.git is packed.
 LOOSE_MAX = 2000
 #: Pinned for our repository, each with its reason: gc only when we say so and hold the lock; fetches and pushes
-#: exactly one ref; nothing is signed at the push, negotiated, or recursed into.
+#: exactly one ref; nothing is signed at the push, negotiated, or recursed into; no helper runs a command of a URL.
 _PINNED = (
     "-c", "gc.auto=0",
     "-c", "maintenance.auto=false",
@@ -42,6 +42,8 @@ _PINNED = (
     "-c", "fetch.prune=false",
     "-c", "fetch.fsckObjects=true",
     "-c", "transfer.credentialsInUrl=allow",
+    "-c", "protocol.ext.allow=never",
+    "-c", "protocol.fd.allow=never",
 )  # fmt: skip
 
 

@@ -87,14 +87,24 @@ class Repository:
             )
         return self._safe_url(name, fetch[0]), self._safe_url(name, push[0]) if push else None
 
+    def _spellings(self, name: str, url: str) -> list[str]:
+        """What git may make of a URL: itself, with a base of insteadOf or pushInsteadOf, with a remote helper."""
+        rewrites = [
+            key[len("url.") :].rpartition(".")[0]
+            for _, key, value in self.config
+            if key.startswith("url.") and key.endswith((".insteadof", ".pushinsteadof")) and url.startswith(value)
+        ]
+        return [url, *rewrites, *(f"{helper}::" for helper in self.values(f"remote.{name}.vcs"))]
+
     def _safe_url(self, name: str, url: str) -> str:
-        if re.match(r"[A-Za-z0-9-]+::", url):
-            raise InvalidState(
-                f"the URL of the remote {name!r} names a remote helper ({url.split('::')[0]}::), "
-                "which can run any command; loopx does not use it",
-                hint=f"git remote set-url {name} URL",
-                about={"remote": name},
-            )
+        for spelt in self._spellings(name, url):
+            if re.match(r"[A-Za-z0-9-]+::", spelt):
+                raise InvalidState(
+                    f"the URL of the remote {name!r} names a remote helper ({spelt.split('::')[0]}::), "
+                    "which can run any command; loopx does not use it",
+                    hint=f"git remote set-url {name} URL",
+                    about={"remote": name},
+                )
         if url.startswith("-"):
             raise InvalidState(f"the URL of the remote {name!r} begins with '-'", hint="git remote -v")
         if not is_path(url) or os.path.isabs(url) or url.startswith("~"):

@@ -203,10 +203,10 @@ def _publish(
                     yield Forget()
                     raise _contention(course, now)
                 return fetched.tip
-            if pushed.kind is PushKind.DECLINED:
-                if not course.unknown:
-                    yield Forget()
-                raise _declined(pushed)
+        if pushed.kind is PushKind.DECLINED:
+            if not course.unknown:
+                yield Forget()
+            raise _declined(pushed)
         if pushed.kind in (PushKind.LOST, PushKind.REJECTED, PushKind.BROKEN):
             course.rejections.append(now)
         _stop_on_fault(limits, course)

@@ -51,6 +51,7 @@ class Checker:
         for number, oid in enumerate(oids):
             if progress is not None:
                 progress(number + 1, len(oids))
+            after: TreeSnapshot | None = None
             try:
                 commit = self.objects.commit(oid)
                 if number == 0:
@@ -61,7 +62,7 @@ class Checker:
                 after = TreeSnapshot(self.objects.tree(oid), self.memo)
                 finding = self._finding(commit, before, after, requests, number)
             except InvalidState as error:
-                finding, after = Finding("format", error.message), None
+                finding = Finding("format", error.message)
             if finding is not None:
                 yield Fault(oid, finding.rule, finding.message)
             if after is not None:

@@ -11,17 +11,26 @@ from loopx_git.client.views import goal_json
 
 @command("show", example="git loopx goal show main")
 @click.argument("goal", required=False)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "md"]), default="text", help="text, or md with every claim."
+)
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-def main(face: Face, goal: str | None, fresh: bool, offline: bool) -> None:
-    """Show one goal (default: the only one, else main)."""
+def main(face: Face, goal: str | None, form: str, fresh: bool, offline: bool) -> None:
+    """Show one goal (default: the only one, else main); as markdown with all its todos and claims."""
     view, reading = face.client.goal.show(goal, fresh=fresh, offline=offline)
     shown, now = view.goal, face.client.moment().now
-    lines = [
-        f"{shown.id}  {safe(shown.title)}",
-        f"  status   {shown.status.value}",
-        f"  claims   {shown.claims.value if shown.claims else 'as the policy says'}",
-        f"  created  {relative(shown.created_at, now)} by {shown.created_by}",
-    ]
-    lines += [f"  {name:12} {count}" for name, count in sorted(view.counts.items())]
+    if form == "md":
+        from loopx_git.cli.markdown import goal_page
+
+        todos = face.client.todo.list(goal_id=shown.id, status=("all",), offline=True).todos
+        lines = goal_page(shown, todos, now)
+    else:
+        lines = [
+            f"{shown.id}  {safe(shown.title)}",
+            f"  status   {shown.status.value}",
+            f"  claims   {shown.claims.value if shown.claims else 'as the policy says'}",
+            f"  created  {relative(shown.created_at, now)} by {shown.created_by}",
+        ]
+        lines += [f"  {name:12} {count}" for name, count in sorted(view.counts.items())]
     face.emit("goal", {"goal": goal_json(shown, view.counts)}, lines, reading)

@@ -37,7 +37,7 @@ def main(
 
 
 def _line(entry: dict[str, Any], when: str) -> str:
-    what = entry.get("todo") or entry.get("goal") or entry.get("subject", "")
+    what = entry.get("todo") or entry["subject"].removeprefix(f"{entry['op']} ").rpartition(" by ")[0] or "-"
     epoch = f"@{entry['epoch']}" if entry.get("todo") and entry.get("epoch") else ""
     line = f"{entry['commit'][:10]}  {when:>11}  {entry['op']:10} {what}{epoch}  {entry['agent']}"
     if entry.get("prev"):

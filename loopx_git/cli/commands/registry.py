@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("init", "Begin a ledger here, or join the one that is there."),
-    "todo": ("todo", "Todos: add, list, show, claim, release, update, complete."),
+    "todo": ("todo", "Todos: add, list, next, claim, update, complete, and the rest of their life."),
     "task-lease": ("task_lease", "Leases by their own name: acquire, renew, release, inspect."),
     "goal": ("goal", "Goals: named sets of todos."),
     "peer": ("peer", "Peers: registered agents, humans and loops."),
@@ -14,6 +14,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sync": ("sync", "Fetch the coordination ref and check what is new."),
     "log": ("log", "The audit trail, newest first."),
     "verify": ("verify", "Replay the whole history against the rules."),
+    "doctor": ("doctor", "Check the installation, the configuration and the remote."),
+    "config": ("config", "What is in force here, and where it comes from."),
+    "completion": ("completion", "The completion script of a shell."),
     "demo": ("demo", "Eight agents race for two dozen todos in a temporary remote."),
 }
 #: Groups: key in COMMANDS' second column -> (help, its commands).
@@ -24,11 +27,17 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "add": ("todo_add", "Add a todo."),
             "list": ("todo_list", "List todos."),
             "show": ("todo_show", "Show one todo with its lease and notes."),
+            "next": ("todo_next", "The next todo that fits; with --claim, claim it."),
             "claim": ("todo_claim", "Claim a todo for this session, or learn who holds it."),
             "release": ("todo_release", "Let go of a claim."),
             "unclaim": ("todo_release", "The same as release."),
             "update": ("todo_update", "Change status, notes or fields of a todo you hold."),
             "complete": ("todo_complete", "Complete a todo you hold."),
+            "supersede": ("todo_supersede", "End a todo you hold because another carries it on."),
+            "reopen": ("todo_reopen", "Open a todo again."),
+            "cancel": ("todo_cancel", "End a todo you hold, undone."),
+            "transfer": ("todo_transfer", "Hand a claim over to another agent."),
+            "archive": ("todo_archive", "Put a todo away that has ended."),
         },
     ),
     "task_lease": (
@@ -45,7 +54,8 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
         {
             "create": ("goal_create", "Create a goal."),
             "list": ("goal_list", "List goals with their todos by status."),
-            "show": ("goal_show", "Show one goal."),
+            "show": ("goal_show", "Show one goal, as text or as markdown with every claim."),
+            "close": ("goal_close", "Close a goal."),
         },
     ),
     "peer": (
@@ -53,7 +63,16 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
         {
             "register": ("peer_register", "Register a peer, or change its capabilities."),
             "list": ("peer_list", "List peers."),
-            "show": ("peer_show", "Show one peer."),
+            "show": ("peer_show", "Show one peer and what it holds."),
+            "pause": ("peer_pause", "Pause a peer: it claims nothing new."),
+            "resume": ("peer_resume", "Let a paused peer claim again."),
+            "retire": ("peer_retire", "Retire a peer for good."),
+        },
+    ),
+    "config": (
+        "What is in force here, and where it comes from.",
+        {
+            "show": ("config_show", "Show every setting with its origin."),
         },
     ),
     "policy": (

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import click
+
 from loopx_git.cli.face import Face, command
+from loopx_git.errors import UsageError
 
 
-@command("sync", example="git loopx sync")
-def main(face: Face) -> None:
+@command("sync", example="git loopx sync\ngit loopx sync --publish")
+@click.option("--publish", is_flag=True, help="Move this repository's own ledger to the remote.")
+@click.option("--accept-tip", metavar="OID", help="After a rewrite: accept this tip (with --reason).")
+@click.option("--reason", help="Why, with --accept-tip; kept in this clone.")
+def main(face: Face, publish: bool, accept_tip: str | None, reason: str | None) -> None:
     """Fetch the coordination ref and check what is new."""
-    done = face.client.setup.sync()
+    if (accept_tip is None) != (reason is None):
+        raise UsageError(
+            "--accept-tip and --reason go together", hint="git loopx sync --accept-tip OID --reason TEXT"
+        )
+    if publish and accept_tip:
+        raise UsageError("--publish and --accept-tip are two things", hint="one after the other")
+    setup = face.client.setup
+    if publish:
+        done = setup.publish()
+        lines = [
+            f"the ledger {done['ledger'][:12]} is now {done['ref']} on {done['remote']}",
+            "put this into .loopx/config.toml and commit it:",
+            *(f"  {line}" for line in done["config"].splitlines()),
+        ]
+        face.emit("sync", done, lines)
+        return
+    done = setup.accept_tip(accept_tip, reason or "") if accept_tip else setup.sync()
     for warning in done["warnings"]:
         face.output.warn(warning)
     place = f"{done['ref']} on {done['remote']}" if done["remote"] else f"{done['ref']} in this repository"

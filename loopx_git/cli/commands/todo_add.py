@@ -24,15 +24,16 @@ from loopx_git.errors import UsageError
 @click.option("--label", multiple=True, help="A label.")
 @click.option("--resume-after", metavar="TIME", help="Not before this UTC time, such as 2026-01-02T03:04:05Z.")
 @click.option("--branch", help="The branch of the work.")
+@click.option("--validate", metavar="COMMAND", help="A command that must pass before it is completed.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 def main(
     face: Face, title_argument: str | None, title: str | None, goal_id: str | None, alias: str | None,
     priority: int, body: str | None, body_file: str | None, scope: tuple[str, ...], requires: tuple[str, ...],
     exclude: tuple[str, ...], depends_on: tuple[str, ...], label: tuple[str, ...], resume_after: str | None,
-    branch: str | None, dry_run: bool,
+    branch: str | None, validate: str | None, dry_run: bool,
 ) -> None:  # fmt: skip
     """Add a todo. It needs no agent; the git identity signs for it."""
-    from loopx_git.cli.values import time_of
+    from loopx_git.cli.values import time_of, words_of
 
     if (title_argument is None) == (title is None):
         problem = "the title is missing" if title is None else "the title is given twice"
@@ -41,6 +42,7 @@ def main(
         title_argument or title or "", goal_id=goal_id, alias=alias, priority=priority,
         body=text_of(body, body_file, "--body") or "", scope=scope, requires=requires, excluded=exclude,
         depends_on=depends_on, labels=label, resume_after=time_of(resume_after, "--resume-after"), branch=branch,
+        validate=words_of(validate, "--validate"),
         dry_run=dry_run,
     )  # fmt: skip
     face.emit("todo", {**view.as_json(), "dry_run": dry_run}, outcome_lines(view, "added", face.client.moment().now))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, duration, todo_argument
+from loopx_git.cli.face import Face, command, duration, todos_argument
 from loopx_git.cli.show import outcome_lines
 
 
@@ -12,18 +12,27 @@ from loopx_git.cli.show import outcome_lines
 @click.option("--ttl", metavar="TIME", help="Time bound, such as 45m or none (default: the policy's).")
 @click.option("--no-ttl", is_flag=True, help="The same as --ttl none.")
 @click.option("--resume", is_flag=True, help="Take over from another session of the same agent.")
+@click.option("--soft", is_flag=True, help="Only declare an interest: blocks nobody, many may have one.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
-@todo_argument
+@todos_argument
 def main(
-    face: Face, todo: str, goal_id: str | None, ttl: str | None, no_ttl: bool, resume: bool, dry_run: bool
-) -> None:
-    """Claim a todo for this session. Exit 0: it is yours. Exit 11: somebody else holds it."""
-    view = face.client.todo.claim(
-        todo,
-        goal_id=goal_id,
-        ttl=duration("none" if no_ttl else ttl, "--ttl"),
-        resume=resume,
+    face: Face, todos: list[str], goal_id: str | None, ttl: str | None, no_ttl: bool, resume: bool, soft: bool,
+    dry_run: bool,
+) -> None:  # fmt: skip
+    """Claim a todo for this session, or several, all or nothing.
+
+    Exit 0: it is yours. Exit 11: somebody else holds it.
+    """
+    views = face.client.todo.claim_all(
+        todos, goal_id=goal_id, ttl=duration("none" if no_ttl else ttl, "--ttl"), resume=resume, soft=soft,
         dry_run=dry_run,
-    )
-    payload = {**view.as_json(), "dry_run": dry_run}
-    face.emit("todo", payload, outcome_lines(view, "claimed", face.client.moment().now))
+    )  # fmt: skip
+    now = face.client.moment().now
+    lines = []
+    for view in views:
+        done = "claimed softly" if view.facts.get("soft") else "claimed"
+        lines += outcome_lines(view, done, now)
+    if len(views) == 1:
+        face.emit("todo", {**views[0].as_json(), "dry_run": dry_run}, lines)
+        return
+    face.emit("claims", {"claims": [view.as_json() for view in views], "dry_run": dry_run}, lines)

@@ -6,6 +6,7 @@ import click
 
 from loopx_git.cli.face import Face, command, todo_argument
 from loopx_git.cli.show import outcome_lines
+from loopx_git.errors import UsageError
 
 
 @command("release", example="git loopx todo release todo_ab12cd34ef56 --note 'parser done, tests missing'")
@@ -14,22 +15,22 @@ from loopx_git.cli.show import outcome_lines
 @click.option("--note", help="A note for whoever takes it up.")
 @click.option("--force", is_flag=True, help="End somebody else's claim (with --reason; goes into history).")
 @click.option("--reason", help="Why, with --force.")
+@click.option("--soft", is_flag=True, help="Take back a soft claim.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
 @todo_argument
 def main(
     face: Face, todo: str, goal_id: str | None, epoch: int | None, status: str | None, note: str | None,
-    force: bool, reason: str | None, dry_run: bool,
+    force: bool, reason: str | None, soft: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Let go of a claim. A claim of somebody else takes --force --reason, and its epoch is fenced off."""
-    view = face.client.todo.release(
-        todo,
-        goal_id=goal_id,
-        epoch=epoch,
-        status=status,
-        note=note,
-        force=force,
-        reason=reason,
-        dry_run=dry_run,
-    )
+    if soft:
+        if force or reason or status or note or epoch is not None:
+            raise UsageError("--soft takes back a soft claim and does nothing else", hint="leave out the rest")
+        view = face.client.todo.unsoft(todo, goal_id=goal_id, dry_run=dry_run)
+    else:
+        view = face.client.todo.release(
+            todo, goal_id=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason,
+            dry_run=dry_run,
+        )  # fmt: skip
     payload = {**view.as_json(), "dry_run": dry_run}
     face.emit("todo", payload, outcome_lines(view, "released", face.client.moment().now))

@@ -18,6 +18,7 @@ _LISTS = {
     "exclude": "excluded",
     "depends_on": "depends_on",
     "label": "labels",
+    "validate": "validate",
 }
 
 
@@ -37,6 +38,7 @@ _LISTS = {
 @click.option("--label", multiple=True, help="The new labels; repeat it.")
 @click.option("--resume-after", metavar="TIME", help="Not before this UTC time.")
 @click.option("--branch", help="The branch of the work.")
+@click.option("--validate", metavar="COMMAND", help="A command that must pass before it is completed.")
 @click.option("--clear", multiple=True, metavar="FIELD", help="Empty a field, such as scope or alias.")
 @click.option("--clear-claim", is_flag=True, help="Release the claim: the same as todo release.")
 @click.option("--claimed-by", metavar="NAME", help="The same as --agent.")
@@ -47,12 +49,13 @@ _LISTS = {
 @todo_argument
 def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
     """Change a todo that you hold: status, notes, fields."""
-    from loopx_git.cli.values import time_of
+    from loopx_git.cli.values import time_of, words_of
 
     agent = given["claimed_by"]
     if agent is not None and face.values.get("agent") not in (None, agent):
         raise UsageError("--agent and --claimed-by name two agents", hint="leave out --claimed-by")
     fields: dict[str, Any] = {name: given[flag] for flag, name in _FIELDS.items() if given[flag] is not None}
+    given["validate"] = words_of(given["validate"], "--validate")
     fields |= {name: given[flag] for flag, name in _LISTS.items() if given[flag]}
     body = text_of(given["body"], given["body_file"], "--body")
     if body is not None:
@@ -63,7 +66,7 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
         attribute = {**_FIELDS, **_LISTS, "resume_after": "resume_after", "body": "body"}.get(name.replace("-", "_"))
         if attribute is None or attribute in ("title", "priority") or attribute in fields:
             raise UsageError(f"--clear {name}: not possible", hint="clear one of alias, branch, scope, requires, "
-                             "exclude, depends-on, label, resume-after, body")  # fmt: skip
+                             "exclude, depends-on, label, resume-after, validate, body")  # fmt: skip
         fields[attribute] = "" if attribute == "body" else () if attribute in _LISTS.values() else None
     note = text_of(given["note"], given["note_file"], "--note")
     rest = {name: given[name] for name in ("epoch", "status", "force", "reason", "dry_run")}

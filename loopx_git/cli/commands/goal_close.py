@@ -1,0 +1,19 @@
+"""`git loopx goal close`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.client.views import goal_json
+
+
+@command("close", example="git loopx goal close release-2")
+@click.argument("goal")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+def main(face: Face, goal: str, dry_run: bool) -> None:
+    """Close a goal in which nobody holds anything: nothing is added to it or claimed in it any more."""
+    view, closed = face.client.goal.close(goal, dry_run=dry_run)
+    verb = "is closed already" if not closed else "would be closed" if dry_run else "is closed"
+    payload = {"goal": goal_json(view.goal, view.counts), "closed": closed, "dry_run": dry_run}
+    face.emit("goal", payload, [f"goal {goal} {verb}"])

@@ -1,0 +1,19 @@
+"""`git loopx todo reopen`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command, todo_argument
+from loopx_git.cli.show import outcome_lines
+
+
+@command("reopen", example="git loopx todo reopen todo_ab12cd34ef56 --note 'the bug is back'")
+@click.option("--note", help="A note for whoever reads on.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@todo_argument
+def main(face: Face, todo: str, goal_id: str | None, note: str | None, dry_run: bool) -> None:
+    """Open a todo again that has ended, is blocked or needs a human, and that nobody holds."""
+    view = face.client.todo.reopen(todo, goal_id=goal_id, note=note, dry_run=dry_run)
+    payload = {**view.as_json(), "dry_run": dry_run}
+    face.emit("todo", payload, outcome_lines(view, "reopened", face.client.moment().now))

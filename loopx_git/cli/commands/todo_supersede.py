@@ -1,0 +1,45 @@
+"""`git loopx todo supersede`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command, todo_argument
+from loopx_git.cli.show import outcome_lines
+
+
+@command("supersede", example="git loopx todo supersede todo_ab12cd34ef56 --by-title 'rewrite the parser'")
+@click.option("--by", metavar="TODO", help="The todo that carries it on.")
+@click.option("--by-title", metavar="TITLE", help="Make a new todo that carries it on.")
+@click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
+@click.option("--note", help="A note for whoever reads on.")
+@click.option("--force", is_flag=True, help="Without the claim (with --reason; goes into history).")
+@click.option("--reason", help="Why, with --force.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@todo_argument
+def main(
+    face: Face,
+    todo: str,
+    goal_id: str | None,
+    by: str | None,
+    by_title: str | None,
+    epoch: int | None,
+    note: str | None,
+    force: bool,
+    reason: str | None,
+    dry_run: bool,
+) -> None:
+    """End a todo that you hold, because another carries it on."""
+    view = face.client.todo.supersede(
+        todo,
+        goal_id=goal_id,
+        by=by,
+        by_title=by_title,
+        epoch=epoch,
+        note=note,
+        force=force,
+        reason=reason,
+        dry_run=dry_run,
+    )
+    payload = {**view.as_json(), "dry_run": dry_run}
+    face.emit("todo", payload, outcome_lines(view, "superseded", face.client.moment().now))

@@ -1,0 +1,163 @@
+"""`client.doctor`: what is wrong with an installation, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loopx_git import __version__
+from loopx_git.client import location
+from loopx_git.client.config import HERE
+from loopx_git.core.times import format_time
+from loopx_git.errors import InvalidState, LoopXError
+from loopx_git.store.process import git
+from loopx_git.store.remote import LOOSE_MAX, loose_objects
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+
+GIT_LEAST = (2, 31)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding: `level` is ok, warn or fail; `command` mends it (empty when nothing needs mending)."""
+
+    name: str
+    level: str
+    text: str
+    command: str = ""
+
+
+class Doctor:
+    """Runs every check; one that raises is a failed check with that error's own hint."""
+
+    def __init__(self, client: Client) -> None:
+        self._client, self._connection = client, client.connection
+
+    def run(self) -> list[Check]:
+        checks: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
+            ("program", self._program), ("git", self._git), ("repository", self._repository),
+            ("location", self._location), ("remote", self._remote), ("reach", self._reach),
+            ("clock", self._clock), ("agent", self._agent), ("pending", self._pending), ("packing", self._packing),
+            ("state", self._state),
+        )  # fmt: skip
+        found: list[Check] = []
+        for name, check in checks:
+            try:
+                found += check()
+            except LoopXError as error:
+                found.append(Check(name, "fail", error.message, error.hint))
+        return found
+
+    def _program(self) -> Iterator[Check]:
+        version = ".".join(str(part) for part in sys.version_info[:3])
+        yield Check("program", "ok", f"loopx-git {__version__} on Python {version}")
+
+    def _git(self) -> Iterator[Check]:
+        repository = self._connection.repository
+        text = git(["version"], cwd=repository.cwd, env=repository.env, timeout=30).text.strip()
+        match = re.search(r"(\d+)\.(\d+)", text)
+        known = (int(match[1]), int(match[2])) if match else (0, 0)
+        if known < GIT_LEAST:
+            yield Check("git", "fail", f"{text}; loopx needs 2.31 or newer", "install a newer git")
+            return
+        yield Check("git", "ok", text)
+
+    def _repository(self) -> Iterator[Check]:
+        repository = self._connection.repository
+        kind = "a work tree" if repository.top else "bare"
+        yield Check("repository", "ok", f"{repository.common_dir} ({kind}, {repository.object_format})")
+        name, email = self._connection.committer
+        if email == "loopx@localhost.invalid":
+            yield Check("repository", "warn", f"no git identity; commits are made as {name} <{email}>",
+                        "git config user.name NAME   and: git config user.email EMAIL")  # fmt: skip
+
+    def _location(self) -> Iterator[Check]:
+        settings = self._connection.settings
+        pin = location.check(self._connection.repository, settings)
+        place = "this repository" if settings.remote == HERE else f"the remote {settings.remote}"
+        where = f"{settings.ref} on {place} (remote: {settings.origins['remote']}, ref: {settings.origins['ref']})"
+        yield Check("location", "ok", where)
+        if pin is None:
+            yield Check("location", "warn", "this clone has not met its ledger yet", "git loopx sync")
+        else:
+            yield Check("location", "ok", f"ledger {pin.ledger[:12]}, home {pin.home}")
+        if settings.ledger is None:
+            yield Check("location", "warn", ".loopx/config.toml does not pin the ledger", "git loopx init")
+
+    def _remote(self) -> Iterator[Check]:
+        settings, repository = self._connection.settings, self._connection.repository
+        if settings.remote == HERE:
+            return
+        for what in ("url", "pushurl"):
+            count = len(repository.values(f"remote.{settings.remote}.{what}"))
+            if count > 1:
+                yield Check("remote", "warn", f"{settings.remote} has {count} values of {what}; the first is used",
+                            f"git remote get-url --all {settings.remote}")  # fmt: skip
+
+    def _reach(self) -> Iterator[Check]:
+        started = self._connection.hooks.clock.counting()
+        reading = self._client.read(fresh=True)
+        took = self._connection.hooks.clock.counting() - started
+        yield Check("reach", "ok", f"the tip is {reading.tip[:12]}, read in {took:.1f} s")
+
+    def _clock(self) -> Iterator[Check]:
+        tip = self._connection.ledger.tip()
+        if tip is None:
+            return
+        newest = self._connection.ledger.around.objects.commit(tip).time
+        now = self._client.moment().now
+        skew = self._connection.ledger.snapshot(tip).policy.claims_skew
+        ahead = (newest - now).total_seconds()
+        if ahead > skew:
+            yield Check("clock", "fail", f"the newest operation is dated {ahead:.0f} s in the future of this clock: "
+                        f"{format_time(newest)}; one of the clocks is wrong", "timedatectl status")  # fmt: skip
+        else:
+            yield Check("clock", "ok", f"not behind the newest operation ({format_time(newest)})")
+
+    def _agent(self) -> Iterator[Check]:
+        settings, tip = self._connection.settings, self._connection.ledger.tip()
+        if settings.agent is None:
+            yield Check("agent", "warn", "no agent is set here", "git config loopx.agent NAME")
+            return
+        peer = None if tip is None else self._connection.ledger.snapshot(tip).peer(settings.agent)
+        if peer is None:
+            yield Check("agent", "fail", f"{settings.agent} ({settings.origins['agent']}) is no registered peer",
+                        f"git loopx peer register {settings.agent}")  # fmt: skip
+        else:
+            yield Check("agent", "ok", f"{peer.agent} ({settings.origins['agent']}), {peer.status.value}")
+
+    def _pending(self) -> Iterator[Check]:
+        records = self._connection.ledger.around.pending.all()
+        for record in records:
+            state = "landed, and nobody was told" if record.landed else "its outcome is open"
+            yield Check("pending", "warn", f"'{record.command}' by {record.agent} (pid {record.pid}): {state}",
+                        "run that same command again, or: git loopx sync")  # fmt: skip
+        if not records:
+            yield Check("pending", "ok", "no command is waiting for its outcome")
+
+    def _packing(self) -> Iterator[Check]:
+        repository, settings = self._connection.repository, self._connection.settings
+        here = settings.remote == HERE
+        path = repository.common_dir if here else os.path.join(repository.home, "coord.git")
+        loose = loose_objects(path)
+        level = "warn" if loose > 2 * LOOSE_MAX else "ok"
+        command = f"git -C {path} gc" if level == "warn" else ""
+        yield Check("packing", level, f"about {loose} loose objects", command)
+
+    def _state(self) -> Iterator[Check]:
+        from loopx_git.store.validate import check_state
+
+        tip = self._connection.ledger.tip()
+        if tip is None:
+            return
+        wrong: list[InvalidState] = check_state(self._connection.ledger.snapshot(tip))
+        for error in wrong[:20]:
+            yield Check("state", "fail", error.message, error.hint or "git loopx verify")
+        if not wrong:
+            yield Check("state", "ok", "every file at the tip can be read")

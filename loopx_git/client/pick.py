@@ -1,0 +1,104 @@
+"""`client.todo.next`: pick a todo that fits, and claim it, trying on when another was faster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loopx_git.client.views import Reading, TodoView
+from loopx_git.core import resolve
+from loopx_git.core.peer import Peer, PeerStatus
+from loopx_git.core.query import Skipped, fitting
+from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.core.change import Actor
+    from loopx_git.format.snapshot import TreeSnapshot
+
+#: Out of how many of the best todos one is picked: as many as there are agents, between these bounds, so that
+#: agents that look at the same moment seldom want the same one.
+FEW_MIN, FEW_MAX = 4, 32
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """What was found: the todo (claimed, if that was asked), what was passed over and why, the races lost on
+    the way, and the tries that it took."""
+
+    view: TodoView
+    skipped: Sequence[Skipped]
+    lost: Sequence[str]
+    tries: int
+    reading: Reading
+
+
+def pick(
+    client: Client, *, claim: bool, agent_id: str | None = None, session: str | None = None,
+    goal_id: str | None = None, ttl: int | str | None = "unset", dry_run: bool = False, fresh: bool = False,
+    offline: bool = False,
+) -> Picked:  # fmt: skip
+    """The next todo for the caller; NotFound when nothing fits, saying what was passed over."""
+    actor = client.connection.actor(agent_id, session)
+    if not actor.is_agent:
+        raise UsageError("next needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
+    if claim and offline:
+        raise UsageError("--claim needs the remote", hint="leave out --offline")
+    started, lost, tries = client.connection.hooks.clock.counting(), list[str](), 0
+    reading = client.read(fresh=fresh, offline=offline)
+    while True:
+        snapshot = client.snapshot(reading)
+        goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
+        peer = _peer(snapshot, actor, client)
+        few = min(FEW_MAX, max(FEW_MIN, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
+        fits, skipped = fitting(snapshot, goals, peer, actor, client.moment(), few)
+        if not fits and reading.age > 0 and not offline:
+            reading = client.read(fresh=True)
+            continue
+        if not fits:
+            raise _nothing(skipped, tries)
+        todo = fits[int(client.connection.hooks.jitter() * len(fits))] if claim else fits[0]
+        if not claim:
+            return Picked(client.view(snapshot, todo.goal, todo.id), skipped, (), 0, reading)
+        tries += 1
+        try:
+            view = client.todo.claim(
+                todo.id, agent_id=agent_id, session=session, goal_id=todo.goal, ttl=ttl, exclusive=True,
+                dry_run=dry_run,
+            )  # fmt: skip
+        except (HeldByAnother, NotAllowed) as error:
+            # Another was faster, or what it took stands in the way: the tip just read says so; look again there.
+            lost.append(error.message)
+            if client.connection.hooks.clock.counting() - started >= client.connection.settings.timeout:
+                raise Contention(
+                    f"lost {len(lost)} races in {client.connection.settings.timeout:.0f} s",
+                    hint="run the same command again",
+                    about={"lost": lost[-5:]},
+                ) from error
+            reading = client.read_known()
+            continue
+        return Picked(view, skipped, lost, tries, reading)
+
+
+def _peer(snapshot: TreeSnapshot, actor: Actor, client: Client) -> Peer:
+    peer = snapshot.peer(actor.name)
+    if peer is not None:
+        return peer
+    if snapshot.policy.peers_auto_register:
+        return Peer(actor.name, client.moment().now, actor.name)
+    raise NotAllowed(
+        f"{actor.name} is no registered peer",
+        hint=f"git loopx peer register {actor.name}",
+        about={"agent": actor.name},
+    )
+
+
+def _nothing(skipped: Sequence[Skipped], tries: int) -> NotFound:
+    first = "; ".join(item.why for item in skipped[:3])
+    more = f"; and {len(skipped) - 3} more" if len(skipped) > 3 else ""
+    return NotFound(
+        "no todo fits now" + (f": {first}{more}" if skipped else ": there is none"),
+        hint="git loopx todo list",
+        about={"skipped": [{"todo_id": item.todo, "why": item.why} for item in skipped], "tries": tries},
+    )

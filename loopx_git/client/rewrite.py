@@ -1,0 +1,116 @@
+"""The two audited ways to change which history a clone follows: accept a rewritten tip, publish a local ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client import location
+from loopx_git.client.config import HERE, dump_file
+from loopx_git.core import ids
+from loopx_git.core.times import format_time
+from loopx_git.core.todo import bad_line
+from loopx_git.errors import Contention, InvalidState, NotAllowed, RemoteFailure, UsageError
+from loopx_git.store.base import PushKind
+from loopx_git.store.environment import scrubbed
+from loopx_git.store.lock import locked
+from loopx_git.store.process import git
+from loopx_git.store.validate import FIRST_CHECK, Checker
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+
+
+def accept(client: Client, tip: str, reason: str) -> None:
+    """Follow `tip` from now on. It must be what the remote shows now, and legal by itself."""
+    if not ids.OID.fullmatch(tip):
+        raise UsageError(
+            f"{tip[:60]!r} is no full commit id", hint="--accept-tip takes the 40 digits that exit 16 names"
+        )
+    bad = bad_line(reason, 300)
+    if bad:
+        raise UsageError(f"the reason {bad}", hint="--reason TEXT")
+    connection = client.connection
+    ledger = connection.ledger
+    around, home = ledger.around, connection.repository.home
+    with locked(home, connection.settings.timeout):
+        known = around.publisher.known_tip()
+        fetched = around.publisher.fetch(connection.settings.timeout)
+        if fetched.error is not None:
+            raise RemoteFailure(f"the coordination ref cannot be read: {fetched.error}", hint="git ls-remote")
+        if fetched.tip != tip:
+            raise NotAllowed(
+                f"the remote's tip is {fetched.tip or 'absent'}, not {tip}", hint="look again: git loopx sync"
+            )
+        for fault in Checker(around.objects, around.memo).walk(None, tip, FIRST_CHECK, around.progress):
+            raise fault.error()
+        root = around.objects.between(None, tip, 10**9)[0]
+        line = {"at": format_time(client.moment().now), "from": known, "to": tip, "reason": reason,
+                "by": connection.actor().name, "ledger": root}  # fmt: skip
+        path = os.path.join(home, "accepted.log")
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        around.publisher.accept(tip)
+        pin = connection.pin
+        if pin is not None and pin.ledger != root:
+            connection.store_pin(root)
+
+
+def publish(client: Client) -> dict[str, Any]:
+    """Push the local ledger to the remote, where the ref must be absent, and coordinate there from now on."""
+    connection = client.connection
+    repository, settings = connection.repository, connection.settings
+    pin = location.load(repository)
+    if pin is None or pin.home != HERE:
+        raise NotAllowed("this clone's ledger does not live in this repository alone", hint="git loopx config show")
+    if settings.remote == HERE:
+        raise UsageError("there is no remote to publish to", hint="git remote add origin URL, or: --remote NAME")
+    if settings.ref != pin.ref:
+        raise InvalidState(f"the ledger's ref is {pin.ref}", hint=f"git config loopx.ref {pin.ref}")
+    with locked(repository.home, settings.timeout):
+        publisher, objects = connection.open_remote()
+        local = _local_tip(client, pin.ref)
+        copied = git(
+            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repository.common_dir,
+             f"+{pin.ref}:refs/loopx/published"],
+            cwd=os.path.join(repository.home, "coord.git"), env=scrubbed(connection.env), timeout=settings.timeout,
+        )  # fmt: skip
+        if copied.code:
+            raise InvalidState(f"the ledger could not be copied: {copied.complaint}", hint="git fsck")
+        for fault in Checker(objects, {}).walk(None, local, 10**9):
+            raise fault.error()
+        fetched = publisher.fetch(settings.timeout)
+        if fetched.error is not None:
+            raise RemoteFailure(f"the remote cannot be read: {fetched.error}", hint="git ls-remote")
+        if fetched.tip is not None and fetched.tip != local:
+            raise NotAllowed(
+                f"{pin.ref} exists on {settings.remote} already, at {fetched.tip}",
+                hint="join that ledger in a fresh clone, or: git config loopx.ref REF",
+            )
+        if fetched.tip is None:
+            pushed = publisher.push(None, local, settings.timeout)
+            if pushed.kind is not PushKind.LANDED:
+                raise Contention(f"the remote did not take it: {pushed.said}", hint="run the same command again")
+        publisher.accept(local)
+        connection.store_pin(pin.ledger)
+    home = location.home_of(repository, settings.remote)
+    network = home if "/" in home and not os.path.isabs(home) else None
+    return {
+        "remote": settings.remote,
+        "ref": pin.ref,
+        "ledger": pin.ledger,
+        "tip": local,
+        "config": dump_file(settings.remote, pin.ref, pin.ledger, network),
+    }
+
+
+def _local_tip(client: Client, ref: str) -> str:
+    repository = client.connection.repository
+    done = git(
+        ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], cwd=repository.cwd, env=repository.env, timeout=30
+    )
+    if done.code:
+        raise InvalidState(f"{ref} is not in this repository any more", hint="git branch --all")
+    return done.text.strip()

@@ -1,0 +1,113 @@
+"""`validate`: a todo's own check, run before it is completed, and only if the reviewed branch allows it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from loopx_git.client.config import FILE, HERE, allow_of, load_file
+from loopx_git.errors import Contention, LoopXError, NotAllowed, NotYourClaim, OutcomeUnknown, RemoteFailure
+from loopx_git.store.process import git, watched
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.core.change import Actor
+    from loopx_git.core.lease import Lease
+    from loopx_git.core.plan_todo import NeedsValidation
+
+#: How long a check may take, in seconds.
+TIMEOUT = 3600.0
+
+
+def allowed(client: Client) -> tuple[tuple[tuple[str, ...], ...], str]:
+    """(the commands that `[validate] allow` of the code branch names, the revision that was read).
+
+    The code branch is the remote's default branch, or without a remote the default branch here: never the
+    work tree, which nobody has reviewed.
+    """
+    repository, remote = client.connection.repository, client.connection.settings.remote
+    names = ["refs/heads/main", "refs/heads/master", "HEAD"]
+    if remote != HERE:
+        names = [f"refs/remotes/{remote}/{name}" for name in ("HEAD", "main", "master")]
+    for name in names:
+        done = git(["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"], cwd=repository.cwd,
+                   env=repository.env, timeout=30)  # fmt: skip
+        if done.code:
+            continue
+        revision = done.text.strip()
+        shown = git(["cat-file", "blob", f"{revision}:{FILE}"], cwd=repository.cwd, env=repository.env, timeout=30)
+        if shown.code:
+            return (), name
+        with tempfile.TemporaryDirectory(prefix="loopx-") as folder:
+            path = os.path.join(folder, "config.toml")
+            with open(path, "wb") as file:
+                file.write(shown.out)
+            return allow_of(load_file(path), FILE), name
+    return (), "no code branch"
+
+
+def validate(
+    client: Client, needed: NeedsValidation, actor: Actor, sink: Callable[[bytes], None], timeout: float = TIMEOUT
+) -> None:
+    """Run the todo's check, renewing its lease meanwhile; NotAllowed when it may not run or does not pass,
+    NotYourClaim as soon as the claim is lost."""
+    argv, lease = needed.argv, needed.lease
+    known, where = allowed(client)
+    about = {"todo_id": lease.todo, "validate": list(argv)}
+    if argv not in known:
+        raise NotAllowed(
+            f"{lease.todo} is to be checked by {_shown(argv)}, "
+            f"which [validate] allow in {FILE} of {where} does not name",
+            hint=f"add it there and have it reviewed, or: git loopx todo update {lease.todo} --clear validate",
+            about=about,
+        )
+    keeper = _Keeper(client, lease, actor)
+    repository = client.connection.repository
+    env = {**client.connection.env, "LOOPX_TODO": lease.todo, "LOOPX_EPOCH": str(lease.epoch),
+           "LOOPX_AGENT": actor.name}  # fmt: skip
+    done = watched(argv, cwd=repository.top or repository.cwd, env=env, timeout=timeout, tick=keeper.tick, sink=sink)
+    if done.timed_out:
+        raise NotAllowed(
+            f"{_shown(argv)} did not end within {timeout:.0f} s and was stopped; {lease.todo} stays as it was",
+            hint=f"mend it, then: git loopx todo complete {lease.todo}",
+            about=about,
+        )
+    if done.code:
+        how = f"was ended by signal {-done.code}" if done.code < 0 else f"ended with {done.code}"
+        last = done.tail.decode("utf-8", "replace").strip().splitlines()[-5:]
+        raise NotAllowed(
+            f"{_shown(argv)} {how}; {lease.todo} stays as it was" + (": " + " | ".join(last) if last else ""),
+            hint=f"mend it, then: git loopx todo complete {lease.todo}",
+            about={**about, "exit": done.code},
+        )
+
+
+def _shown(argv: Sequence[str]) -> str:
+    return "'" + " ".join(argv)[:200] + "'"
+
+
+class _Keeper:
+    """Keeps the lease alive while the check runs: a renewal each third of the ttl."""
+
+    def __init__(self, client: Client, lease: Lease, actor: Actor) -> None:
+        self.client, self.lease, self.actor = client, lease, actor
+        self.last = client.connection.hooks.clock.counting()
+
+    def tick(self) -> None:
+        ttl = self.lease.ttl_s
+        now = self.client.connection.hooks.clock.counting()
+        if ttl is None or now - self.last < ttl / 3:
+            return
+        self.last = now
+        try:
+            self.client.task_lease.renew(self.lease.id, agent_id=self.actor.name, session=self.actor.session)
+        except NotYourClaim:
+            raise
+        except (RemoteFailure, Contention, OutcomeUnknown) as error:
+            # Not known is not lost: the next tick tries again, and completing decides on the fresh tip.
+            self._note(error)
+
+    def _note(self, error: LoopXError) -> None:
+        self.client.connection.ledger.around.notes.append(f"a renewal did not go through: {error.message}")

@@ -1,0 +1,74 @@
+"""Which todos a peer could take now, best first, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from loopx_git.core import conditions
+from loopx_git.core.change import Actor
+from loopx_git.core.claim import is_held
+from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.peer import Peer
+from loopx_git.core.snapshot import Snapshot
+from loopx_git.core.todo import Status, Todo
+from loopx_git.errors import InvalidState
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A todo that was looked at and does not fit, with the reason."""
+
+    todo: str
+    why: str
+
+
+def ranked(todos: Iterable[Todo]) -> list[Todo]:
+    """By priority, then age, then id: the order of every list."""
+    return sorted(todos, key=lambda todo: (todo.priority, todo.created_at, todo.id))
+
+
+def fitting(
+    snapshot: Snapshot, goals: Sequence[str], peer: Peer, actor: Actor, moment: Moment, few: int
+) -> tuple[list[Todo], list[Skipped]]:
+    """The best `few` todos that the peer could claim at this moment, and what was passed over on the way.
+
+    A todo that the caller's own agent holds is passed over too: it is being worked on.
+    """
+    fits: list[Todo] = []
+    skipped: list[Skipped] = []
+    over = conditions.limit(snapshot, actor, moment)
+    if over is not None:
+        return [], [Skipped("*", over.message)]
+    for todo in ranked(todo for goal in goals for todo in snapshot.todos(goal)):
+        if todo.status not in (Status.OPEN, Status.IN_PROGRESS):
+            if todo.status in (Status.BLOCKED, Status.NEEDS_HUMAN):
+                skipped.append(Skipped(todo.id, f"{todo.id} is {todo.status}"))
+            continue
+        why = _why_not(snapshot, todo, peer, actor, moment)
+        if why is None:
+            fits.append(todo)
+            if len(fits) >= few:
+                break
+        else:
+            skipped.append(Skipped(todo.id, why))
+    return fits, skipped
+
+
+def _why_not(snapshot: Snapshot, todo: Todo, peer: Peer, actor: Actor, moment: Moment) -> str | None:
+    try:
+        lease = snapshot.lease(todo.goal, todo.id) or Lease(todo.id)
+    except InvalidState as error:
+        return error.message
+    if is_held(lease, snapshot, moment):
+        return f"{todo.id} is held by {lease.holder}"
+    if lease.holder == actor.name and lease.session in (None, actor.session):
+        return f"{todo.id} is your own and past its deadline: renew or release it"
+    for unmet in (
+        conditions.fitness(peer, todo),
+        conditions.readiness(snapshot, todo, moment),
+        conditions.scope_overlap(snapshot, todo, actor, moment),
+    ):
+        if unmet is not None:
+            return unmet.message
+    return None
