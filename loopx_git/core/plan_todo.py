@@ -118,6 +118,8 @@ def _check_call(command: OnTodo, actor: Actor) -> None:
         other = {"completed": "complete", "superseded": "supersede", "cancelled": "cancel"}.get(command.status)
         hint = f"git loopx todo {other} {command.todo}" if other else "one of " + ", ".join(SETTABLE)
         raise UsageError(f"the status {command.status!r} cannot be set", hint=hint)
+    if command.status is not None and operation not in (Operation.UPDATE, Operation.RELEASE):
+        raise UsageError(f"{operation} gives no status", hint=f"git loopx todo update {command.todo} --status STATUS")
     if operation is Operation.UPDATE and not (command.status or command.fields or command.note):
         raise UsageError(
             "this update names nothing to change",
