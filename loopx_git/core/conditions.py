@@ -144,9 +144,16 @@ def scope_overlap(snapshot: Snapshot, todo: Todo, actor: Actor, moment: Moment) 
         pair = scope.overlaps(todo.scope, other.scope)
         if pair is not None:
             return Unmet(
-                f"the scope {pair[0]!r} of {todo.id} overlaps {pair[1]!r} of {other.id}, "
-                f"which {lease.holder} holds (epoch {lease.epoch})",
-                f"take another, or wait for {other.id}: git loopx todo list --ready",
+                f"the scope {pair[0]!r} of {todo.id} overlaps {pair[1]!r} of {other.id}, which {lease.holder} holds "
+                f"(epoch {lease.epoch}): both match {scope.witness(*pair)}",
+                _scope_hint(pair, other.id),
                 {"todo_id": todo.id, "conflict": other.id, "holder": lease.holder, "epoch": lease.epoch},
             )
     return None
+
+
+def _scope_hint(pair: tuple[str, str], other: str) -> str:
+    """A pattern without a slash inside matches at any depth, which is seldom meant: say how to anchor it."""
+    loose = [pattern for pattern in pair if "/" not in pattern.rstrip("/")]
+    anchor = f"; {loose[0]!r} matches at any depth, '/{loose[0]}' only at the top" if loose else ""
+    return f"take another, or wait for {other}: git loopx todo list --ready{anchor}"
