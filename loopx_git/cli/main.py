@@ -87,7 +87,7 @@ def main(argv: list[str]) -> int:
     """Run one command line and return its exit code; every error ends here."""
     as_json = "--json" in argv
     try:
-        ROOT.main(args=argv, prog_name="git loopx", standalone_mode=False)
+        ROOT.main(args=argv, prog_name="git loopx", complete_var="_GIT_LOOPX_COMPLETE", standalone_mode=False)
         sys.stdout.flush()
     except LoopXError as error:
         return _report(error, as_json)

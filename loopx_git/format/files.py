@@ -229,7 +229,8 @@ def edit_todo(data: bytes, before: Todo, after: Todo, *, name: str) -> bytes:
     if after.body != before.body:
         above, _ = notes.parse_notes(old)
         text = after.body.replace("\n", newline)
-        body = (f"{newline}{text}{newline}" if text else "") + old[len(above) :]
+        section = old[len(above) :]
+        body = (f"{newline}{text}{newline}" if text else "") + (newline + section if section else "")
     appended, whole = "", old if body is None else body
     for note in after.notes[len(before.notes) :]:
         appended += notes.note_text(whole + appended, note, newline=newline)

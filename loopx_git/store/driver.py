@@ -119,8 +119,8 @@ class Driver:
                 return pushed
             case tx.FindLanded(tip):
                 return self._find(tip)
-            case tx.Wait(seconds):
-                around.clock.sleep(max(0.0, min(seconds * around.jitter(), self._left())))
+            case tx.Wait(seconds, least):
+                around.clock.sleep(max(0.0, min(least + seconds * around.jitter(), self._left())))
                 return None
             case tx.Elapsed():
                 return around.clock.counting() - self.started

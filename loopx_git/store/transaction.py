@@ -61,9 +61,10 @@ class FindLanded:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """-> None: wait a random time up to `seconds`, but not past the time budget."""
+    """-> None: wait `least` seconds and a random time up to `seconds`, but not past the time budget."""
 
     seconds: float
+    least: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,8 @@ def transaction(limits: Limits, *, dry_run: bool = False, resumed: bool = False)
         if refused or dry_run or not any(change.writes for change in changes):
             # Every answer that ends without a push is taken on a freshly read tip.
             if fresh:
-                yield Forget()
+                if not course.unknown:
+                    yield Forget()
                 if isinstance(decided, LoopXError):
                     raise decided
                 return Result(changes, tip, losses=course.losses, pushes=course.pushes)
@@ -213,7 +215,7 @@ def _publish(
         if now >= limits.budget:
             raise _out_of_time(course, fetched)
         tries += 1
-        yield Wait(pushed.retry_after or _backoff(limits, tries))
+        yield Wait(_backoff(limits, tries), pushed.retry_after or 0.0)
         if fetched.error is None and (now - began >= limits.fresh_after or pushed.kind is PushKind.BROKEN):
             # A fresh commit on the same parent: only one child of a parent can land, so this is safe.
             return parent
