@@ -11,15 +11,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.connect import Connection, Hooks
-from loopx_git.client.views import Reading, TodoView, lease_view
+from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core.change import Actor
+from loopx_git.core.claim import state_of
 from loopx_git.core.commands import AddTodo, Command, OnTodo
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Lease, Moment, expires_at
 from loopx_git.errors import Contention, InvalidState, NotInitialised, NotYourClaim, RemoteFailure
 
 if TYPE_CHECKING:
     from loopx_git.client.goals import Goals
+    from loopx_git.client.heartbeat import Heartbeat
     from loopx_git.client.history import History
+    from loopx_git.client.hold import Hold
     from loopx_git.client.peers import Peers, PolicyKeys
     from loopx_git.client.setup import Setup
     from loopx_git.client.task_lease import TaskLease
@@ -80,6 +83,12 @@ class Client:
         from loopx_git.client.peers import PolicyKeys
 
         return PolicyKeys(self)
+
+    @cached_property
+    def heartbeat(self) -> Heartbeat:
+        from loopx_git.client.heartbeat import Heartbeat
+
+        return Heartbeat(self)
 
     @cached_property
     def history(self) -> History:
@@ -143,12 +152,13 @@ class Client:
         return self.connection.ledger.snapshot(reading.tip)
 
     def moment(self) -> Moment:
-        return Moment(self.connection.hooks.clock.wall())
+        return Moment(self.connection.hooks.clock.wall(), self.connection.ledger.around.first_sight)
 
     def view(self, snapshot: TreeSnapshot, goal: str, todo: str, **more: Any) -> TodoView:
         """One todo with its lease, as the wall clock says."""
-        lease = lease_view(snapshot.lease(goal, todo), todo, self.moment(), snapshot.policy.claims_skew)
-        return TodoView(snapshot.todo(goal, todo), lease, **more)
+        lease = snapshot.lease(goal, todo) or Lease(todo)
+        shown = LeaseView(lease, state_of(lease, snapshot, self.moment()), expires_at(lease))
+        return TodoView(snapshot.todo(goal, todo), shown, **more)
 
     # -- writing
 
@@ -196,6 +206,15 @@ class Client:
                     about={"todo_id": facts["todo"], "holder": holder, "epoch": lease.epoch if lease else 0,
                            "former_epoch": facts["epoch"]},
                 )  # fmt: skip
+
+    def hold(
+        self, todo_id: str, *, agent_id: str | None = None, goal_id: str | None = None,
+        ttl: int | str | None = "unset", on_lost: Callable[[NotYourClaim], None] | None = None,
+    ) -> Hold:  # fmt: skip
+        """A context manager that claims a todo under a session of its own and renews it in the background."""
+        from loopx_git.client.hold import Hold
+
+        return Hold(self, todo_id, agent_id=agent_id, goal_id=goal_id, ttl=ttl, on_lost=on_lost)
 
     # -- bookkeeping of this clone
 
@@ -245,7 +264,3 @@ def fingerprint(commands: Sequence[Command], actor: Actor) -> str:
         parts.append([type(command).__name__, values])
     text = json.dumps([parts, actor.name, actor.session], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-#: Turns what a command answered into what its caller wants.
-Reader = Callable[[Any], Any]

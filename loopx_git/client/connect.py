@@ -73,6 +73,7 @@ class Connection:
         from loopx_git.store.base import Signature
         from loopx_git.store.driver import Surroundings
         from loopx_git.store.ledger import Ledger
+        from loopx_git.store.observations import Deadlines, FirstSight
         from loopx_git.store.pending import PendingFolder
 
         if self.repository.object_format != "sha1":
@@ -92,6 +93,8 @@ class Connection:
             committer=Signature(*self.committer),
             program=__version__,
             ledger=self.settings.ledger or (None if pin is None else pin.ledger),
+            deadlines=Deadlines(self.repository.home, self.hooks.clock),
+            first_sight=FirstSight(self.repository.home, self.hooks.clock),
             failpoint=self.hooks.failpoint,
             progress=self.hooks.progress,
         )

@@ -37,7 +37,7 @@ class Goals:
         """Create a goal: (the goal, whether it is new); the goal is None in a dry run of a new one."""
         if claims is not None and claims not in set(ClaimMode):
             raise UsageError(f"{claims!r} is no mode of claims", hint="--claims exclusive, or soft")
-        command = CreateGoal(goal_id, title or goal_id, None if claims is None else ClaimMode(claims))
+        command = CreateGoal(goal_id, title, None if claims is None else ClaimMode(claims))
         actor = self._client.connection.actor(agent_id)
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"goal create {goal_id}")
         assert answer.tip is not None

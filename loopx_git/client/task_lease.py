@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.views import LeaseView
 from loopx_git.core import ids
-from loopx_git.core.commands import OnTodo
+from loopx_git.core.commands import OnTodo, RenewAll
 from loopx_git.core.table import Operation
 from loopx_git.errors import UsageError
 
@@ -38,6 +38,19 @@ class TaskLease:
         answer = self._client.submit([command], actor, words=f"task-lease renew {lease_id}")
         self._client.confirm(answer, actor)
         return self._view(answer.tip, todo)
+
+    def renew_all(self, *, agent_id: str | None = None, session: str | None = None) -> list[str]:
+        """Renew every lease of the caller's session in one operation: their ids (todo@epoch)."""
+        actor = self._client.connection.actor(agent_id, session)
+        answer = self._client.submit([RenewAll()], actor, words="task-lease renew --all")
+        return list(answer.facts[0].get("renewed", ()))
+
+    def transfer(
+        self, lease_id: str, to: str, *, agent_id: str | None = None, session: str | None = None
+    ) -> LeaseView:
+        """Hand a lease over, by its id (todo@epoch) or its todo."""
+        todo, epoch = split(lease_id)
+        return self._client.todo.transfer(todo, to, epoch=epoch, agent_id=agent_id, session=session).lease
 
     def release(self, lease_id: str, *, agent_id: str | None = None, session: str | None = None) -> LeaseView:
         """Release a lease by its id (todo@epoch) or its todo."""

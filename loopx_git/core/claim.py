@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from loopx_git.core.change import Actor
 from loopx_git.core.lease import Ended, Lease, LeaseState, Moment, is_late, state
+from loopx_git.core.peer import Peer, PeerKind
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.table import Hold
+from loopx_git.core.times import after
 
 
-def hold_of(lease: Lease, actor: Actor, epoch: int | None, moment: Moment, skew_s: int) -> Hold:
-    """The actor's relation to the record; `epoch` is the claim that the caller names, if it names one."""
+def hold_of(
+    lease: Lease, actor: Actor, epoch: int | None, moment: Moment, skew_s: int, *, abandoned: bool = False
+) -> Hold:
+    """The actor's relation to the record; `epoch` is the claim that the caller names, if it names one.
+
+    `abandoned` tells that a claim without a time bound belongs to a peer that has not been seen for too long.
+    """
     if epoch is not None and epoch != lease.epoch:
         return Hold.STALE
     if lease.holder is None:
         return Hold.WAS_MINE if epoch is not None and lease.ended is not None else Hold.FREE
-    lapsed = state(lease, moment, skew_s) is LeaseState.LAPSED
+    lapsed = abandoned or state(lease, moment, skew_s) is LeaseState.LAPSED
     if lease.holder != actor.name:
         return Hold.OTHER_LAPSED if lapsed else Hold.OTHER
     if lease.session is not None and lease.session != actor.session:
@@ -73,6 +81,38 @@ def handed_over(lease: Lease, to: str, moment: Moment, request: str) -> Lease:
     )
 
 
+def state_of(lease: Lease | None, snapshot: Snapshot, moment: Moment) -> LeaseState:
+    """The record as others see it: by its ttl, or without one by whether its peer has been seen."""
+    if lease is not None and is_abandoned(lease, snapshot, moment):
+        return LeaseState.LAPSED
+    return state(lease, moment, snapshot.policy.claims_skew)
+
+
 def is_held(lease: Lease, snapshot: Snapshot, moment: Moment) -> bool:
     """True while others must leave the claim alone."""
-    return state(lease, moment, snapshot.policy.claims_skew) is LeaseState.HELD
+    return state_of(lease, snapshot, moment) is LeaseState.HELD
+
+
+def is_abandoned(lease: Lease, snapshot: Snapshot, moment: Moment) -> bool:
+    """True for a claim without a time bound whose peer has not been seen for policy peers.stale_after. A loop
+    may rest as long as it likes: its claims never go stale."""
+    if lease.holder is None or lease.ttl_s is not None:
+        return False
+    peer = snapshot.peer(lease.holder)
+    return peer is not None and peer.kind is not PeerKind.LOOP and is_stale(peer, snapshot, moment)
+
+
+def is_stale(peer: Peer, snapshot: Snapshot, moment: Moment) -> bool:
+    """True when the peer has not been seen for policy peers.stale_after (none: never)."""
+    limit = snapshot.policy.peers_stale_after
+    return limit is not None and moment.now > after(last_seen(peer, snapshot), limit)
+
+
+def last_seen(peer: Peer, snapshot: Snapshot) -> datetime:
+    """When a peer last showed up: its registration, its last beat, or the newest renewal of what it holds."""
+    seen = max(filter(None, (peer.created_at, peer.last_seen)))
+    for goal in snapshot.goal_ids():
+        for lease in snapshot.leases(goal):
+            if lease.holder == peer.agent and lease.renewed_at is not None:
+                seen = max(seen, lease.renewed_at)
+    return seen

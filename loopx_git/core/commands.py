@@ -24,8 +24,10 @@ class SetPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CreateGoal:
+    """Create a goal, or change one's title or mode of claims; None leaves them as they are."""
+
     goal: str
-    title: str
+    title: str | None = None
     claims: ClaimMode | None = None
 
 
@@ -53,6 +55,26 @@ class RegisterPeer:
     kind: PeerKind | None = None
     capabilities: tuple[str, ...] | None = None
     new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Note that the acting peer is alive."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenewAll:
+    """Renew every lease of the acting session; `renewals` (lease ids) narrows it."""
+
+    renewals: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropSoftClaim:
+    """Take out the soft claim of a peer that is stale, retired or gone."""
+
+    todo: str
+    agent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +133,16 @@ class OnTodo:
     renewals: tuple[str, ...] | None = None
 
 
-Command = Init | SetPolicy | CreateGoal | CloseGoal | RegisterPeer | SetPeerStatus | AddTodo | OnTodo
+Command = (
+    Init
+    | SetPolicy
+    | CreateGoal
+    | CloseGoal
+    | RegisterPeer
+    | SetPeerStatus
+    | Beat
+    | RenewAll
+    | DropSoftClaim
+    | AddTodo
+    | OnTodo
+)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from loopx_git.core import scope
 from loopx_git.core.change import Actor
-from loopx_git.core.lease import LeaseState, Moment, state
+from loopx_git.core.claim import is_held
+from loopx_git.core.lease import Moment
 from loopx_git.core.peer import GoalStatus, Peer, PeerStatus
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.times import format_time
@@ -110,12 +111,11 @@ def limit(snapshot: Snapshot, actor: Actor, moment: Moment) -> Unmet | None:
     most = snapshot.policy.claims_max_per_agent
     if most is None:
         return None
-    skew = snapshot.policy.claims_skew
     count = sum(
         1
         for goal in snapshot.goal_ids()
         for lease in snapshot.leases(goal)
-        if lease.holder == actor.name and state(lease, moment, skew) is LeaseState.HELD
+        if lease.holder == actor.name and is_held(lease, snapshot, moment)
     )
     if count < most:
         return None
@@ -130,9 +130,8 @@ def scope_overlap(snapshot: Snapshot, todo: Todo, actor: Actor, moment: Moment) 
     """The first live claim in the goal, by anybody else's session, whose scope overlaps this todo's."""
     if not todo.scope or snapshot.policy.claims_scope_overlap == "allow":
         return None
-    skew = snapshot.policy.claims_skew
     for lease in snapshot.leases(todo.goal):
-        if lease.todo == todo.id or state(lease, moment, skew) is not LeaseState.HELD:
+        if lease.todo == todo.id or not is_held(lease, snapshot, moment):
             continue
         if (lease.holder, lease.session) == (actor.name, actor.session):
             continue

@@ -6,16 +6,19 @@ A refusal is a raised LoopXError; it changes nothing. The same planner decides a
 
 from __future__ import annotations
 
-from loopx_git.core import ids, plan_peer, plan_setup, plan_todo
+from loopx_git.core import ids, plan_heartbeat, plan_peer, plan_setup, plan_todo
 from loopx_git.core.change import Actor, ChangeSet
 from loopx_git.core.commands import (
     AddTodo,
+    Beat,
     CloseGoal,
     Command,
     CreateGoal,
+    DropSoftClaim,
     Init,
     OnTodo,
     RegisterPeer,
+    RenewAll,
     SetPeerStatus,
     SetPolicy,
 )
@@ -41,13 +44,19 @@ def plan(snapshot: Snapshot | None, command: Command, actor: Actor, moment: Mome
         raise AssertionError("only init is planned without a ledger")
     match command:
         case SetPolicy():
-            return plan_setup.set_policy(snapshot, command, actor)
+            return plan_setup.set_policy(snapshot, command, actor, moment)
         case CreateGoal():
             return plan_setup.create_goal(snapshot, command, actor, moment)
         case CloseGoal():
             return plan_setup.close_goal(snapshot, command, actor, moment)
         case SetPeerStatus():
             return plan_peer.set_status(snapshot, command, actor, moment)
+        case Beat():
+            return plan_heartbeat.beat(snapshot, actor, moment)
+        case RenewAll():
+            return plan_heartbeat.renew_all(snapshot, command, actor, moment, request)
+        case DropSoftClaim():
+            return plan_heartbeat.drop_soft_claim(snapshot, command, actor, moment)
         case RegisterPeer():
             return plan_peer.register(snapshot, command, actor, moment)
         case AddTodo():

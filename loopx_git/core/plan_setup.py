@@ -32,31 +32,54 @@ def init(snapshot: Snapshot | None, actor: Actor, moment: Moment) -> ChangeSet:
     return ChangeSet(Op.INIT, actor, subject(f"init ledger by {actor.name}"), writes, facts={"created": True})
 
 
-def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor) -> ChangeSet:
+def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor, moment: Moment) -> ChangeSet:
+    """Set one key. What a plain claim means changes only while no goal that follows the policy is in use."""
     before = snapshot.policy
     after = with_value(before, command.key, command.value)
     facts = {"key": command.key, "value": get(after, command.key), "former": get(before, command.key)}
+    if after.claims_mode is not before.claims_mode:
+        for goal_id in snapshot.goal_ids():
+            stored = snapshot.goal(goal_id)
+            if stored is None or stored.claims is None:
+                _refuse_in_use(snapshot, goal_id, moment)
     writes = () if after == before else (PutPolicy(after),)
     text = subject(f"policy {command.key}={facts['value']} by {actor.name}")
     return ChangeSet(Op.POLICY, actor, text, writes, facts=facts)
 
 
 def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, moment: Moment) -> ChangeSet:
+    """A new goal, or another title or mode of claims for one that exists; the mode only while it is idle."""
     ids.check("goal", command.goal)
-    _refuse("title", bad_line(command.title, TITLE_MAX), "--title TEXT")
+    title = command.title
+    if title is not None:
+        _refuse("title", bad_line(title, TITLE_MAX), "--title TEXT")
     known = snapshot.goal(command.goal)
     facts = {"goal": command.goal, "created": known is None}
     text = subject(f"goal {command.goal} by {actor.name}")
-    if known is not None:
-        if (known.title, known.claims) != (command.title, command.claims):
-            raise NotAllowed(
-                f"the goal {command.goal} exists already, with other settings",
-                hint=f"git loopx goal show {command.goal}",
-                about={"goal": command.goal},
-            )
+    if known is None:
+        goal = Goal(command.goal, title or command.goal, moment.now, actor.name, claims=command.claims)
+        return ChangeSet(Op.GOAL, actor, text, (PutGoal(goal),), goal=command.goal, facts=facts)
+    after = replace(known, title=title or known.title, claims=command.claims or known.claims)
+    if after == known:
         return ChangeSet(Op.GOAL, actor, text, goal=command.goal, facts=facts)
-    goal = Goal(command.goal, command.title, moment.now, actor.name, claims=command.claims)
-    return ChangeSet(Op.GOAL, actor, text, (PutGoal(goal),), goal=command.goal, facts=facts)
+    if known.status is GoalStatus.CLOSED:
+        raise NotAllowed(f"the goal {known.id} is closed", hint="git loopx goal list", about={"goal": known.id})
+    if after.claims is not known.claims:
+        _refuse_in_use(snapshot, known.id, moment)
+    return ChangeSet(Op.GOAL, actor, text, (PutGoal(after),), goal=command.goal, facts=facts)
+
+
+def _refuse_in_use(snapshot: Snapshot, goal: str, moment: Moment) -> None:
+    """What a plain claim means cannot change under somebody's feet: list what is live."""
+    live = [lease.id for lease in snapshot.leases(goal) if is_held(lease, snapshot, moment)]
+    live += [f"{todo.id} (soft: {name})" for todo in snapshot.todos(goal) for name in todo.soft_claims]
+    if live:
+        raise NotAllowed(
+            f"the goal {goal} is in use: {', '.join(live[:5])}"
+            + ("" if len(live) <= 5 else f", {len(live) - 5} more"),
+            hint=f"let these end first: git loopx todo list --goal-id {goal}",
+            about={"goal": goal, "live": live},
+        )
 
 
 def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, moment: Moment) -> ChangeSet:

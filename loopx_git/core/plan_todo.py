@@ -8,7 +8,7 @@ from typing import Any
 
 from loopx_git.core import conditions, ids, resolve, succession
 from loopx_git.core.change import Actor, ChangeSet, Op, PutLease, PutPeer, PutTodo, Write
-from loopx_git.core.claim import acquired, ended, fenced, handed_over, hold_of, renewed
+from loopx_git.core.claim import acquired, ended, fenced, handed_over, hold_of, is_abandoned, renewed
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.edit import edited, with_note
 from loopx_git.core.lease import Ended, Lease, Moment, expires_at, is_due, is_late
@@ -26,6 +26,7 @@ _ENDS = {
     Operation.COMPLETE: Ended.COMPLETED,
     Operation.SUPERSEDE: Ended.SUPERSEDED,
     Operation.CANCEL: Ended.CANCELLED,
+    Operation.RECLAIM: Ended.EXPIRED,
 }
 
 
@@ -38,7 +39,8 @@ def on_todo(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, r
     if soft and command.operation is Operation.CLAIM and not command.exclusive:
         command = replace(command, operation=Operation.SOFT)
     lease = snapshot.lease(goal, todo_id) or Lease(todo_id)
-    hold = hold_of(lease, actor, command.epoch, moment, snapshot.policy.claims_skew)
+    abandoned = is_abandoned(lease, snapshot, moment)
+    hold = hold_of(lease, actor, command.epoch, moment, snapshot.policy.claims_skew, abandoned=abandoned)
     if soft and hold in (Hold.FREE, Hold.WAS_MINE) and actor.name in todo.soft_claims:
         hold = Hold.SOFT
     row = look_up(command.operation, todo.state, hold, command.force)
@@ -238,6 +240,9 @@ class _Grant:
             status = Status(self.command.status)
         elif status is Status.IN_PROGRESS:
             status = Status.OPEN
+        if self.command.operation is Operation.RECLAIM:
+            limit = self.snapshot.policy.claims_max_attempts
+            status = Status.NEEDS_HUMAN if self.todo.attempts >= limit else status
         self.todo = replace(self.todo, status=status)
 
     def edit(self) -> None:

@@ -17,7 +17,8 @@ from loopx_git.core.todo import TERMINAL, Status
 
 
 class Operation(StrEnum):
-    """What is asked of one todo. RESUME is `claim --resume`; UNSOFT is `release --soft`."""
+    """What is asked of one todo. RESUME is `claim --resume`; UNSOFT is `release --soft`; RECLAIM
+    returns a lapsed todo to the pool."""
 
     CLAIM = "claim"
     RESUME = "resume"
@@ -32,6 +33,7 @@ class Operation(StrEnum):
     ARCHIVE = "archive"
     SOFT = "soft"
     UNSOFT = "unsoft"
+    RECLAIM = "reclaim"
 
 
 class Hold(StrEnum):
@@ -96,7 +98,7 @@ EFFECT_WORDS: Mapping[Effect, str] = {
     Effect.END: "lease: emptied, the epoch stays",
     Effect.FENCE: "lease: epoch + 1",
     Effect.HANDOVER: "lease: holder is the receiver, session unbound, epoch + 1",
-    Effect.BACK: "todo: in_progress goes back to open, or to the status given",
+    Effect.BACK: "todo: in_progress goes back to open, or to the status given; reclaimed too often: needs_human",
     Effect.EDIT: "todo: the fields given",
     Effect.FINISH: "todo: the operation's terminal status",
     Effect.REOPEN: "todo: status open",
@@ -183,6 +185,9 @@ REASONS: Mapping[str, Reason] = {
     "not_ended": Reason(
         15, "{todo} is {status}; this takes a todo that has ended", "git loopx todo show {todo}"
     ),
+    "not_lapsed": Reason(
+        15, "{todo} has not lapsed: {holder} holds it (epoch {epoch}{until})", "git loopx todo show {todo}"
+    ),
     "ended_but_held": Reason(
         16, "{todo} is {status} and yet its lease names {holder} as holder", "git loopx verify"
     ),
@@ -209,6 +214,7 @@ _SIBLINGS = frozenset({Hold.SIBLING, Hold.SIBLING_LAPSED})
 _OTHERS = frozenset({Hold.OTHER, Hold.OTHER_LAPSED})
 _FOREIGN = _SIBLINGS | _OTHERS
 _HELD = _OWN | _FOREIGN
+_LAPSED = frozenset({Hold.SIBLING_LAPSED, Hold.OTHER_LAPSED})
 _STALE = frozenset({Hold.STALE})
 
 _O, _E = Operation, Effect
@@ -300,6 +306,10 @@ ROWS: tuple[Row, ...] = (
     _answer([_O.SOFT], _OVER, _FREE, "ended", forced=False),
     _grant([_O.UNSOFT], _LIVE, _FREE | _HELD, (_E.SOFT_REMOVE,), forced=False),
     _answer([_O.UNSOFT], _OVER, _FREE, "ended", forced=False),
+    # -- heartbeat reclaim: what has lapsed goes back to the pool
+    _grant([_O.RECLAIM], _LIVE, _LAPSED, (_E.END, _E.ATTEMPT, _E.BACK), forced=False),
+    _answer([_O.RECLAIM], _LIVE, _HELD - _LAPSED, "not_lapsed", forced=False),
+    _answer([_O.RECLAIM], _ALL, _FREE, "nobody", forced=False),
 )
 
 

@@ -199,12 +199,23 @@ def _values(table: Mapping[str, Field], item: Todo | Peer | Goal) -> dict[str, V
 
 
 def dump_todo(todo: Todo) -> bytes:
-    """The canonical bytes of a new todo file; UsageError when it would be larger than FILE_MAX."""
+    """The canonical bytes of a new todo file; UsageError when it would be larger than FILE_MAX, or when the body
+    would be read as notes."""
+    _refuse_notes(todo.body)
     body = f"\n{todo.body}\n" if todo.body else ""
     try:
         return document.dump(_values(TODO, todo), body, _SCHEMAS[id(TODO)])
     except ValueError as error:
         raise UsageError(f"the todo cannot be stored: {error}", hint="shorten it") from None
+
+
+def _refuse_notes(body: str) -> None:
+    if notes.parse_notes(body) != (body, ()):
+        raise UsageError(
+            "the body ends in a section '## Notes', which would be read as notes",
+            hint="give that heading another name; a note is added by: git loopx todo update TODO --note TEXT",
+            about={"field": "body"},
+        )
 
 
 def dump_peer(peer: Peer) -> bytes:
@@ -218,7 +229,8 @@ def dump_goal(goal: Goal) -> bytes:
 def edit_todo(data: bytes, before: Todo, after: Todo, *, name: str) -> bytes:
     """The file with the lines of the changed keys rewritten and new notes appended; all else keeps its bytes.
 
-    InvalidState when the file cannot be edited so, or would grow past FILE_MAX bytes.
+    InvalidState when the file cannot be edited so, or would grow past FILE_MAX bytes; UsageError when a new body
+    would be read as notes.
     """
     if after.notes[: len(before.notes)] != before.notes:
         raise AssertionError("notes are appended, never changed")
@@ -227,6 +239,7 @@ def edit_todo(data: bytes, before: Todo, after: Todo, *, name: str) -> bytes:
     old, newline = loaded.body, loaded.newline
     body: str | None = None
     if after.body != before.body:
+        _refuse_notes(after.body)
         above, _ = notes.parse_notes(old)
         text = after.body.replace("\n", newline)
         section = old[len(above) :]

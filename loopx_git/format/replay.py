@@ -17,12 +17,15 @@ from loopx_git.core import policy
 from loopx_git.core.change import Actor, Op
 from loopx_git.core.commands import (
     AddTodo,
+    Beat,
     CloseGoal,
     Command,
     CreateGoal,
+    DropSoftClaim,
     Init,
     OnTodo,
     RegisterPeer,
+    RenewAll,
     SetPeerStatus,
     SetPolicy,
 )
@@ -118,22 +121,26 @@ def _command(
         keys = [key for key in policy.KEYS if policy.get(before.policy, key) != policy.get(after.policy, key)]
         if len(keys) != 1:
             raise _Wrong("shape", f"policy must change exactly one key, this one changes {len(keys)}")
-        return SetPolicy(keys[0], policy.get(after.policy, keys[0])), Moment(at)
+        return SetPolicy(keys[0], policy.get(after.policy, keys[0])), _soon(at)
     if op is Op.GOAL:
         goal = after.goal(_only(places, PathKind.GOAL, op).goal)
         if goal is None:
             raise _Wrong("deleted", "a goal's file is never deleted")
         if before.goal(goal.id) is not None and goal.status is GoalStatus.CLOSED:
-            return CloseGoal(goal.id), Moment(at, _Unless(_LONG_AGO))
-        return CreateGoal(goal.id, goal.title, goal.claims), Moment(goal.created_at)
+            return CloseGoal(goal.id), _soon(at)
+        known_goal = before.goal(goal.id)
+        at_once = Moment(goal.created_at) if known_goal is None else _soon(at)
+        return CreateGoal(goal.id, goal.title, goal.claims), at_once
     if op is Op.PEER:
         name = _only(places, PathKind.PEER, op).name
         peer = after.peer(name)
         if peer is None:
             raise _Wrong("deleted", "a peer's file is never deleted")
         known = before.peer(name)
+        if known is not None and peer.last_seen is not None and known.last_seen != peer.last_seen:
+            return Beat(), Moment(peer.last_seen)
         if known is not None and known.status is not peer.status:
-            return SetPeerStatus(peer.agent, peer.status), Moment(at, _Unless(_LONG_AGO))
+            return SetPeerStatus(peer.agent, peer.status), _soon(at)
         return (
             RegisterPeer(peer.agent, peer.kind, peer.capabilities),
             Moment(peer.created_at if known is None else at),
@@ -143,7 +150,16 @@ def _command(
         todo = _todo_after(after, place.goal, place.name)
         names = set(AddTodo.__dataclass_fields__)
         return AddTodo(**{name: getattr(todo, name) for name in names}), Moment(todo.created_at)
+    if op is Op.RENEW and message.todo is None:
+        now = _renewed_at(after, message.renew[0]) if message.renew else None
+        return RenewAll(message.renew), Moment(now or at)
     return _on_todo(before, after, message, at)
+
+
+def _soon(at: datetime) -> Moment:
+    """The moment of an operation that leaves no time of its own in a record: a commit's time is cut to seconds,
+    so it was decided within the second that follows."""
+    return Moment(ending(at, 1), _Unless(_LONG_AGO))
 
 
 def _todo_after(after: TreeSnapshot, goal: str, todo: str) -> Todo:
@@ -152,7 +168,9 @@ def _todo_after(after: TreeSnapshot, goal: str, todo: str) -> Todo:
     return after.todo(goal, todo)
 
 
-def _on_todo(before: TreeSnapshot, after: TreeSnapshot, message: Message, at: datetime) -> tuple[OnTodo, Moment]:
+def _on_todo(
+    before: TreeSnapshot, after: TreeSnapshot, message: Message, at: datetime
+) -> tuple[OnTodo | DropSoftClaim, Moment]:
     """The operation on one todo that a commit claims to be, with the moment its own records name."""
     if message.todo is None or message.goal is None:
         raise _Wrong("trailers", f"{message.op} names no todo and goal")
@@ -183,6 +201,8 @@ def _on_todo(before: TreeSnapshot, after: TreeSnapshot, message: Message, at: da
     elif operation is Operation.SOFT and before.peer(message.agent) is None:
         peer = after.peer(message.agent)
         now = at if peer is None else peer.created_at
+    elif operation is Operation.RECLAIM:
+        now = _soon(at).now
     elif operation is Operation.UPDATE:
         fields = {name: getattr(new, name) for name in EDITABLE if getattr(new, name) != getattr(old, name)}
     if note:
@@ -220,8 +240,12 @@ def _on_todo(before: TreeSnapshot, after: TreeSnapshot, message: Message, at: da
         successor_title=title,
         renewals=message.renew,
     )
-    if operation is Operation.SOFT and message.agent not in new.soft_claims:
-        command = OnTodo(Operation.UNSOFT, todo_id, goal, renewals=message.renew)
+    if operation is Operation.SOFT:
+        gone = [name for name in old.soft_claims if name not in new.soft_claims]
+        if gone and gone != [message.agent]:
+            return DropSoftClaim(todo_id, gone[0]), _soon(at)
+        if gone:
+            command = OnTodo(Operation.UNSOFT, todo_id, goal, renewals=message.renew)
     return command, moment
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from loopx_git.core.change import Actor, ChangeSet
+from loopx_git.core.change import Actor, ChangeSet, PutLease
 from loopx_git.core.lease import Moment
 from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError
 from loopx_git.format import message
@@ -15,13 +16,12 @@ from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.store import transaction as tx
 from loopx_git.store.base import Draft, Fetched, Objects, Progress, Publisher, Signature
 from loopx_git.store.clock import Clock
+from loopx_git.store.observations import Deadlines
 from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
 from loopx_git.store.validate import FIRST_CHECK, Checker
 
 #: Decides on the state at a tip (None: no ledger yet) at a moment, for a request; raises to refuse.
 Decider = Callable[[TreeSnapshot | None, Moment, str], tuple[ChangeSet, ...]]
-#: The holder's own clocks for a snapshot: what to add to the wall clock's word.
-Clocks = Callable[[Moment, TreeSnapshot | None], Moment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class Surroundings:
     program: str
     ledger: str | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict)
-    clocks: Clocks = lambda moment, snapshot: moment
+    deadlines: Deadlines | None = None
+    first_sight: Mapping[str, datetime] = field(default_factory=dict)
     failpoint: Callable[[str], None] = lambda name: None
     progress: Progress | None = None
     notes: list[str] = field(default_factory=list)
@@ -69,7 +70,7 @@ class Driver:
 
     def __init__(self, around: Surroundings, job: Job, started: float, record: Pending) -> None:
         self.around, self.job, self.started, self.record = around, job, started, record
-        self.moment = Moment(around.clock.wall())
+        self.moment, self.decided_at = Moment(around.clock.wall()), around.clock.counting()
         self.movers: list[str] = []
 
     def run(self, *, resumed: bool) -> tx.Result:
@@ -92,10 +93,18 @@ class Driver:
             self.around.failpoint("landed")
             if result.confirmed and result.tip is not None:
                 self.around.publisher.accept(result.tip)
-            if not result.changes:
-                # Found in history from an earlier run: its record holds the facts.
-                return replace(result, changes=())
+            self._note_deadlines(result.changes)
         return result
+
+    def _note_deadlines(self, changes: Sequence[ChangeSet]) -> None:
+        """Remember until when what was just acquired or renewed is ours by our own clock."""
+        deadlines, actor = self.around.deadlines, self.job.actor
+        if deadlines is None:
+            return
+        for change in changes:
+            for write in change.writes:
+                if isinstance(write, PutLease) and write.lease.holder in (actor.name, None):
+                    deadlines.note(write.lease, self.decided_at)
 
     def _do(self, step: tx.Step) -> Any:
         around = self.around
@@ -197,7 +206,11 @@ class Driver:
         around = self.around
         try:
             snapshot = None if tip is None else TreeSnapshot(around.objects.tree(tip), around.memo)
-            self.moment = around.clocks(Moment(around.clock.wall()), snapshot)
+            # Time is sampled at every try, so that nothing is born expired; a holder's deadline counts from here,
+            # which is before its push.
+            self.decided_at = around.clock.counting()
+            remaining = {} if around.deadlines is None else around.deadlines.remaining()
+            self.moment = Moment(around.clock.wall(), around.first_sight, remaining)
             return self.job.decide(snapshot, self.moment, self.record.request)
         except LoopXError as refusal:
             return refusal

@@ -54,6 +54,8 @@ class LocalPublisher:
         import pygit2
 
         self._refuse_checked_out()
+        if self._read(self.ref) == oid:
+            return Pushed(PushKind.LANDED, said=f"{self.ref} is there already")
         try:
             if parent is None:
                 self.objects.repo.references.create(self.ref, oid, force=False)

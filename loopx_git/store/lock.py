@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -91,11 +92,15 @@ def write_file(path: str, data: bytes) -> None:
 def read_file(path: str, limit: int) -> bytes | None:
     """The bytes of a file of ours (None: absent); InvalidState for a symlink or more than `limit` bytes."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        # Not blocking: opening a planted pipe would wait for ever.
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InvalidState(f"cannot read {path}: {error.strerror}", hint=f"ls -l {path}") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise InvalidState(f"cannot read {path}: it is no plain file", hint=f"ls -l {path}")
     with os.fdopen(handle, "rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:

@@ -14,9 +14,9 @@ from loopx_git.client.views import goal_json
 @click.option("--claims", type=click.Choice(["exclusive", "soft"]), help="What a plain claim means in it.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 def main(face: Face, goal: str, title: str | None, claims: str | None, dry_run: bool) -> None:
-    """Create a goal: a named set of todos."""
+    """Create a goal: a named set of todos. On one that exists: change its title, or, while it is idle, its claims."""
     view, created = face.client.goal.create(goal, title=title, claims=claims, dry_run=dry_run)
-    done = "would be created" if dry_run and created else "created" if created else "is there already"
+    done = "would be created" if dry_run and created else "created" if created else "is there, as asked"
     payload = {"goal": {"id": goal} if view is None else goal_json(view.goal, view.counts), "created": created,
                "dry_run": dry_run}  # fmt: skip
     face.emit("goal", payload, [f"goal {goal} {done}"])

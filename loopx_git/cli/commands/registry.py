@@ -7,7 +7,8 @@ from collections.abc import Mapping
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("init", "Begin a ledger here, or join the one that is there."),
     "todo": ("todo", "Todos: add, list, next, claim, update, complete, and the rest of their life."),
-    "task-lease": ("task_lease", "Leases by their own name: acquire, renew, release, inspect."),
+    "task-lease": ("task_lease", "Leases by their own name: acquire, renew, transfer, release, inspect."),
+    "heartbeat": ("heartbeat", "Who is alive, what has lapsed, and taking it back."),
     "goal": ("goal", "Goals: named sets of todos."),
     "peer": ("peer", "Peers: registered agents, humans and loops."),
     "policy": ("policy", "The ledger's policy."),
@@ -44,9 +45,20 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
         "Leases by their own name, todo@epoch.",
         {
             "acquire": ("task_lease_acquire", "Acquire the exclusive lease of a todo."),
-            "renew": ("task_lease_renew", "Renew a lease."),
+            "renew": ("task_lease_renew", "Renew a lease, or every lease of the session."),
+            "transfer": ("task_lease_transfer", "Hand a lease over to another agent."),
             "release": ("task_lease_release", "Release a lease."),
             "inspect": ("task_lease_inspect", "Show a lease record and its state."),
+        },
+    ),
+    "heartbeat": (
+        "Who is alive, what has lapsed, and taking it back.",
+        {
+            "beat": ("heartbeat_beat", "Say that the agent is alive, and renew what it holds."),
+            "status": ("heartbeat_status", "Who was seen when, what lapsed, what is nobody's."),
+            "suggest": ("heartbeat_suggest", "Which agent should take which todo."),
+            "reclaim": ("heartbeat_reclaim", "Take back what has lapsed."),
+            "watch": ("heartbeat_watch", "Reclaim on an interval."),
         },
     ),
     "goal": (

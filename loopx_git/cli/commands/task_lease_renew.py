@@ -6,12 +6,21 @@ import click
 
 from loopx_git.cli.face import Face, command, duration
 from loopx_git.cli.show import lease_words
+from loopx_git.errors import UsageError
 
 
-@command("renew", example="git loopx task-lease renew todo_ab12cd34ef56@3")
-@click.argument("lease")
+@command("renew", example="git loopx task-lease renew todo_ab12cd34ef56@3\ngit loopx task-lease renew --all")
+@click.argument("lease", required=False)
+@click.option("--all", "every", is_flag=True, help="Every lease of this session, in one commit.")
 @click.option("--ttl", metavar="TIME", help="A new time bound (default: as it was).")
-def main(face: Face, lease: str, ttl: str | None) -> None:
+def main(face: Face, lease: str | None, every: bool, ttl: str | None) -> None:
     """Renew a lease, named todo@epoch or by its todo. Exit 12: it is not yours any more."""
+    if every == (lease is not None) or (every and ttl is not None):
+        raise UsageError("name one lease, or say --all (without --ttl)", hint="git loopx task-lease renew --all")
+    if lease is None:
+        renewed = face.client.task_lease.renew_all()
+        line = f"renewed {len(renewed)}: {', '.join(renewed)}" if renewed else "this session holds nothing"
+        face.emit("leases", {"renewed": renewed}, [line])
+        return
     view = face.client.task_lease.renew(lease, ttl=duration(ttl, "--ttl"))
     face.emit("lease", {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"])

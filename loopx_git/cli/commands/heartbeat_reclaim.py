@@ -1,0 +1,25 @@
+"""`git loopx heartbeat reclaim`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.cli.reclaiming import reclaimed_json, reclaimed_lines
+
+
+@command(
+    "reclaim", example="git loopx heartbeat reclaim\ngit loopx heartbeat reclaim --take --limit 1 --agent codex-2"
+)
+@click.option("--take", is_flag=True, help="Claim what has lapsed, instead of returning it to the pool.")
+@click.option("--limit", type=click.IntRange(1), help="At most so many.")
+@click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+def main(face: Face, take: bool, limit: int | None, goal_id: str | None, dry_run: bool) -> None:
+    """Take back what lapsed: return it to the pool, or claim it.
+
+    Counts an attempt; reclaimed too often, a todo needs a human. Clears soft claims of stale agents.
+    """
+    done = face.client.heartbeat.reclaim(take=take, limit=limit, goal_id=goal_id, dry_run=dry_run)
+    payload = {"reclaimed": [reclaimed_json(item) for item in done], "dry_run": dry_run}
+    face.emit("reclaimed", payload, reclaimed_lines(done, dry_run=dry_run))

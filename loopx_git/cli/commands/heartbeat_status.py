@@ -1,0 +1,39 @@
+"""`git loopx heartbeat status`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.cli.output import relative, safe
+from loopx_git.cli.show import lease_words
+from loopx_git.client.views import peer_json
+from loopx_git.core.times import format_time
+
+
+@command("status", example="git loopx heartbeat status")
+@click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
+@click.option("--fresh", is_flag=True, help="Fetch first.")
+@click.option("--offline", is_flag=True, help="Never fetch.")
+def main(face: Face, goal_id: str | None, fresh: bool, offline: bool) -> None:
+    """Who was seen when and holds what; what has lapsed; what is ready and nobody's."""
+    status = face.client.heartbeat.status(goal_id=goal_id, fresh=fresh, offline=offline)
+    now = face.client.moment().now
+    width = max((len(item.peer.agent) for item in status.peers), default=1)
+    lines = []
+    for item in status.peers:
+        mark = face.output.paint("stale", "33") if item.stale else item.peer.status.value
+        holds = ", ".join(view.lease.todo for view in item.holds) or "nothing"
+        lines.append(f"{item.peer.agent:{width}}  {mark:7}  seen {relative(item.seen, now)}, holds {holds}")
+    lines += [f"lapsed: {view.id}  {lease_words(view.lease, now)}  {safe(view.todo.title)}" for view in status.lapsed]
+    lines.append(f"{len(status.unclaimed)} ready and nobody's, {len(status.lapsed)} lapsed")
+    payload = {
+        "peers": [
+            {**peer_json(item.peer), "seen": format_time(item.seen), "stale": item.stale,
+             "holds": [view.as_json() for view in item.holds]}
+            for item in status.peers
+        ],
+        "lapsed": [{"todo_id": view.id, "lease": view.lease.as_json()} for view in status.lapsed],
+        "unclaimed": [view.id for view in status.unclaimed],
+    }  # fmt: skip
+    face.emit("heartbeat", payload, lines, status.reading)

@@ -1,0 +1,39 @@
+"""`git loopx heartbeat watch`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command, duration
+from loopx_git.cli.reclaiming import reclaimed_json, reclaimed_lines
+from loopx_git.errors import Contention, RemoteFailure, UsageError
+
+
+@command("watch", example="git loopx heartbeat watch --interval 5m")
+@click.option("--interval", metavar="TIME", default="5m", show_default=True, help="Between two rounds, with jitter.")
+@click.option("--rounds", type=click.IntRange(1), help="End after so many (default: never).")
+@click.option("--take", is_flag=True, help="Claim what has lapsed, instead of returning it to the pool.")
+@click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
+def main(face: Face, interval: str, rounds: int | None, take: bool, goal_id: str | None) -> None:
+    """Run reclaim again and again. Several watchers do no harm: each reclaim is a compare-and-swap of its own.
+
+    An unreachable remote is a warning and the next round tries again.
+    """
+    seconds = duration(interval, "--interval")
+    if not isinstance(seconds, int) or seconds < 1:
+        raise UsageError("--interval takes at least 1s", hint="--interval 5m")
+    client, number = face.client, 0
+    while True:
+        number += 1
+        try:
+            done = client.heartbeat.reclaim(take=take, goal_id=goal_id)
+        except (RemoteFailure, Contention) as error:
+            face.output.warn(error.message)
+        else:
+            payload = {"round": number, "reclaimed": [reclaimed_json(item) for item in done]}
+            if done or face.output.as_json:
+                face.emit("reclaimed", payload, reclaimed_lines(done, dry_run=False))
+        if rounds is not None and number >= rounds:
+            return
+        hooks = client.connection.hooks
+        hooks.clock.sleep(seconds * (0.75 + 0.5 * hooks.jitter()))

@@ -1,0 +1,37 @@
+"""What a reclaim did, as lines and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from loopx_git.cli.output import safe
+from loopx_git.client.heartbeat import Reclaimed
+
+
+def reclaimed_lines(done: Sequence[Reclaimed], *, dry_run: bool) -> list[str]:
+    """A line a todo."""
+    lines = []
+    for item in done:
+        if item.view is None:
+            lines.append(f"{item.todo} left alone: {safe(item.refused or '')}")
+            continue
+        verb = "would be " if dry_run else ""
+        where = "taken over" if item.taken else f"returned to the pool, {item.view.todo.status.value}"
+        lines.append(
+            f"{item.todo} {verb}{where} (was {item.former}, attempts {item.view.todo.attempts}): "
+            f"{safe(item.view.todo.title)}"
+        )
+    return lines or ["nothing has lapsed"]
+
+
+def reclaimed_json(item: Reclaimed) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "todo_id": item.todo,
+        "former": item.former,
+        "taken": item.taken,
+        "refused": item.refused,
+    }
+    if item.view is not None:
+        shown |= item.view.as_json()
+    return shown

@@ -1,0 +1,163 @@
+"""`client.heartbeat`: who is alive, what has lapsed, who should do what, and taking back what the dead hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from loopx_git.client.views import LeaseView, Reading, TodoView
+from loopx_git.core import resolve
+from loopx_git.core.claim import is_stale, last_seen, state_of
+from loopx_git.core.commands import Beat, Command, DropSoftClaim, OnTodo
+from loopx_git.core.lease import LeaseState, expires_at
+from loopx_git.core.peer import Peer, PeerStatus
+from loopx_git.core.suggest import Suggestion, suggest
+from loopx_git.core.table import Operation
+from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.format.snapshot import TreeSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PeerHealth:
+    """A peer, when it was seen last, whether that is too long ago, and the claims it holds."""
+
+    peer: Peer
+    seen: datetime
+    stale: bool
+    holds: Sequence[LeaseView]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The whole picture: peers by name; what has lapsed; what is ready and nobody's."""
+
+    peers: Sequence[PeerHealth]
+    lapsed: Sequence[TodoView]
+    unclaimed: Sequence[TodoView]
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaimed:
+    """One todo that was taken back: `taken` by the caller, or returned to the pool; `view` is how it stands now,
+    `former` the claim that lapsed. `refused` says why it was left alone after all."""
+
+    todo: str
+    former: str
+    view: TodoView | None = None
+    taken: bool = False
+    refused: str | None = None
+
+
+class Heartbeat:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def beat(self, *, agent_id: str | None = None, session: str | None = None) -> datetime:
+        """Say that the peer is alive, and renew what its session holds: the time that was noted."""
+        actor = self._client.connection.actor(agent_id, session)
+        answer = self._client.submit([Beat()], actor, words="heartbeat beat")
+        assert answer.tip is not None
+        peer = self._client.connection.ledger.snapshot(answer.tip).peer(actor.name)
+        assert peer is not None
+        self._client.task_lease.renew_all(agent_id=agent_id, session=session)
+        return peer.last_seen or peer.created_at
+
+    def status(self, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False) -> Status:
+        """Peers with their last sign of life, lapsed claims, and todos that wait for somebody."""
+        reading = self._client.read(fresh=fresh, offline=offline)
+        snapshot, moment = self._client.snapshot(reading), self._client.moment()
+        goals = self._goals(snapshot, goal_id)
+        leases = [
+            LeaseView(lease, state_of(lease, snapshot, moment), expires_at(lease))
+            for goal in goals
+            for lease in snapshot.leases(goal)
+        ]
+        peers = [
+            PeerHealth(
+                peer,
+                last_seen(peer, snapshot),
+                is_stale(peer, snapshot, moment),
+                [view for view in leases if view.lease.holder == peer.agent],
+            )
+            for peer in snapshot.peers()
+        ]
+        ready = self._client.todo.list(goal_id=goal_id, ready=True, offline=True).todos
+        lapsed = [view for view in ready if view.lease.state is LeaseState.LAPSED]
+        known = {view.id for view in lapsed}
+        lapsed += [
+            self._client.view(snapshot, goal, lease.todo)
+            for goal in goals
+            for lease in snapshot.leases(goal)
+            if lease.todo not in known and state_of(lease, snapshot, moment) is LeaseState.LAPSED
+        ]
+        unclaimed = [view for view in ready if view.lease.state is LeaseState.FREE]
+        return Status(peers, lapsed, unclaimed, reading)
+
+    def suggest(
+        self, *, goal_id: str | None = None, per_agent: int = 1, fresh: bool = False, offline: bool = False
+    ) -> tuple[list[Suggestion], Reading]:
+        """Which peer should take which todo; all of it can be claimed at once."""
+        reading = self._client.read(fresh=fresh, offline=offline)
+        snapshot = self._client.snapshot(reading)
+        goals = self._goals(snapshot, goal_id)
+        return suggest(snapshot, goals, self._client.moment(), per_agent=per_agent), reading
+
+    def reclaim(
+        self, *, take: bool = False, limit: int | None = None, goal_id: str | None = None,
+        agent_id: str | None = None, session: str | None = None, dry_run: bool = False,
+    ) -> list[Reclaimed]:  # fmt: skip
+        """Take over what has lapsed (`take`), or return it to the pool; each counts an attempt, and past the
+        limit the todo needs a human. Soft claims of stale peers are cleared on the way.
+
+        Each todo is an operation of its own: what another watcher was faster with is left alone.
+        """
+        actor = self._client.connection.actor(agent_id, session)
+        status = self.status(goal_id=goal_id, fresh=True)
+        done: list[Reclaimed] = []
+        for view in status.lapsed:
+            if limit is not None and sum(1 for item in done if item.refused is None) >= limit:
+                break
+            former = f"{view.lease.lease.holder}@{view.lease.lease.epoch}"
+            operation = Operation.CLAIM if take else Operation.RECLAIM
+            command = OnTodo(operation, view.id, view.todo.goal, exclusive=True)
+            try:
+                self._client.submit([command], actor, dry_run=dry_run, words=f"heartbeat reclaim {view.id}")
+            except (HeldByAnother, NotAllowed) as error:
+                done.append(Reclaimed(view.id, former, refused=error.message))
+                continue
+            now = self._client.snapshot(self._client.read_known())
+            shown = self._client.view(now, view.todo.goal, view.id)
+            done.append(Reclaimed(view.id, former, shown, take))
+        self._drop_soft_claims(status, agent_id, session, dry_run=dry_run)
+        return done
+
+    def _drop_soft_claims(self, status: Status, agent_id: str | None, session: str | None, *, dry_run: bool) -> None:
+        gone = {item.peer.agent for item in status.peers if item.stale or item.peer.status is PeerStatus.RETIRED}
+        snapshot = self._client.snapshot(self._client.read_known())
+        commands: list[Command] = [
+            DropSoftClaim(todo.id, name)
+            for goal in snapshot.goal_ids()
+            for todo in snapshot.todos(goal)
+            for name in todo.soft_claims
+            if name in gone
+        ]
+        if not commands:
+            return
+        actor = self._client.connection.actor(agent_id, session)
+        try:
+            self._client.submit(commands, actor, dry_run=dry_run, words="heartbeat reclaim --soft")
+        except NotAllowed as error:
+            # A peer came back between our look and our write; the next round looks again.
+            self._note(error)
+
+    def _note(self, error: LoopXError) -> None:
+        self._client.connection.ledger.around.notes.append(error.message)
+
+    def _goals(self, snapshot: TreeSnapshot, goal_id: str | None) -> list[str]:
+        return [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())

@@ -1,0 +1,70 @@
+"""Plans of the heartbeat: beat, renew everything that a session holds, clear what a stale peer left behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopx_git.core import resolve
+from loopx_git.core.change import Actor, ChangeSet, Op, PutLease, PutPeer, PutTodo, Write
+from loopx_git.core.claim import is_stale, renewed
+from loopx_git.core.commands import DropSoftClaim, RenewAll
+from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.peer import PeerStatus
+from loopx_git.core.plan_setup import subject
+from loopx_git.core.snapshot import Snapshot
+from loopx_git.errors import NotAllowed, UsageError
+
+
+def beat(snapshot: Snapshot, actor: Actor, moment: Moment) -> ChangeSet:
+    """Note that the peer was seen now."""
+    peer = snapshot.peer(actor.name) if actor.is_agent else None
+    if peer is None or peer.agent != actor.name:
+        raise NotAllowed(
+            f"{actor.name} is no registered peer",
+            hint=f"git loopx peer register {actor.name}" if actor.is_agent else "--agent NAME",
+            about={"agent": actor.name},
+        )
+    text = subject(f"peer {peer.agent} beat")
+    facts = {"agent": peer.agent}
+    return ChangeSet(Op.PEER, actor, text, (PutPeer(replace(peer, last_seen=moment.now)),), facts=facts)
+
+
+def renew_all(snapshot: Snapshot, command: RenewAll, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+    """Renew every lease of the caller's session that nobody has taken over, in one operation."""
+    if not actor.is_agent:
+        raise UsageError("renew --all needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
+    found: list[tuple[str, Lease]] = [
+        (goal, lease)
+        for goal in snapshot.goal_ids()
+        for lease in snapshot.leases(goal)
+        if lease.holder == actor.name and lease.session == actor.session
+    ]
+    if command.renewals is not None:
+        found = [(goal, lease) for goal, lease in found if lease.id in command.renewals]
+    writes: tuple[Write, ...] = tuple(
+        PutLease(goal, renewed(lease, actor, lease.ttl_s, moment, request)) for goal, lease in found
+    )
+    names = tuple(lease.id for _, lease in found)
+    text = subject(f"renew {len(names)} leases by {actor.name}")
+    return ChangeSet(Op.RENEW, actor, text, writes, renewed=names, facts={"renewed": list(names)})
+
+
+def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, moment: Moment) -> ChangeSet:
+    """Take out a soft claim whose peer is stale, retired or gone; a peer that lives keeps its own."""
+    goal, todo_id = resolve.todo(snapshot, command.todo)
+    todo = snapshot.todo(goal, todo_id)
+    text = subject(f"soft {todo_id} without {command.agent}")
+    lease = snapshot.lease(goal, todo_id) or Lease(todo_id)
+    facts = {"todo": todo_id, "goal": goal, "agent": command.agent}
+    base = ChangeSet(Op.SOFT, actor, text, goal=goal, todo=todo_id, epoch=lease.epoch, facts=facts)
+    if command.agent not in todo.soft_claims:
+        return base
+    peer = snapshot.peer(command.agent)
+    if peer is not None and peer.status is not PeerStatus.RETIRED and not is_stale(peer, snapshot, moment):
+        raise NotAllowed(
+            f"{command.agent} is not stale and keeps its soft claim of {todo_id}",
+            hint="git loopx heartbeat status",
+            about={"todo_id": todo_id, "agent": command.agent},
+        )
+    left = tuple(name for name in todo.soft_claims if name != command.agent)
+    return replace(base, writes=(PutTodo(replace(todo, soft_claims=left)),))

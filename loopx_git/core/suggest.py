@@ -1,0 +1,89 @@
+"""Which peer should take which todo: by capability, health, load and priority, no two on one todo."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loopx_git.core import conditions, scope
+from loopx_git.core.change import Actor
+from loopx_git.core.claim import is_held, is_stale
+from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.peer import Peer, PeerKind, PeerStatus
+from loopx_git.core.query import ranked
+from loopx_git.core.snapshot import Snapshot
+from loopx_git.core.todo import Status, Todo
+from loopx_git.errors import InvalidState
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One peer sent to one todo."""
+
+    agent: str
+    todo: str
+    title: str
+    priority: int
+
+
+def suggest(snapshot: Snapshot, goals: Sequence[str], moment: Moment, *, per_agent: int = 1) -> list[Suggestion]:
+    """Suggestions that can all be claimed at once. The same state gives the same answer.
+
+    Todos go by rank; each to the fitting peer with the least load, of those to the one with the fewest todos it
+    could do at all, then by name. So loads stay within one of each other where capabilities allow it.
+    """
+    peers = [peer for peer in snapshot.peers() if _is_healthy(peer, snapshot, moment)]
+    load = Counter(
+        lease.holder
+        for goal in snapshot.goal_ids()
+        for lease in snapshot.leases(goal)
+        if lease.holder is not None and is_held(lease, snapshot, moment)
+    )
+    most = snapshot.policy.claims_max_per_agent
+    todos = [
+        todo
+        for todo in ranked(one for goal in goals for one in snapshot.todos(goal))
+        if _is_free(snapshot, todo, moment)
+    ]
+    options = {peer.agent: sum(1 for todo in todos if conditions.fitness(peer, todo) is None) for peer in peers}
+    given: Counter[str] = Counter()
+    chosen: list[tuple[Peer, Todo]] = []
+    for todo in todos:
+        able = [
+            peer
+            for peer in peers
+            if given[peer.agent] < per_agent
+            and (most is None or load[peer.agent] + given[peer.agent] < most)
+            and conditions.fitness(peer, todo) is None
+            and conditions.scope_overlap(snapshot, todo, Actor(peer.agent, ""), moment) is None
+        ]
+        if not able or _overlaps_chosen(snapshot, todo, chosen):
+            continue
+        peer = min(able, key=lambda one: (load[one.agent] + given[one.agent], options[one.agent], one.agent))
+        given[peer.agent] += 1
+        chosen.append((peer, todo))
+    return [Suggestion(peer.agent, todo.id, todo.title, todo.priority) for peer, todo in chosen]
+
+
+def _is_healthy(peer: Peer, snapshot: Snapshot, moment: Moment) -> bool:
+    return (
+        peer.status is PeerStatus.ACTIVE and peer.kind is not PeerKind.LOOP and not is_stale(peer, snapshot, moment)
+    )
+
+
+def _is_free(snapshot: Snapshot, todo: Todo, moment: Moment) -> bool:
+    if todo.status not in (Status.OPEN, Status.IN_PROGRESS):
+        return False
+    try:
+        lease = snapshot.lease(todo.goal, todo.id) or Lease(todo.id)
+    except InvalidState:
+        # Unusable until it is mended; `doctor` and `verify` name it.
+        return False
+    return not is_held(lease, snapshot, moment) and conditions.readiness(snapshot, todo, moment) is None
+
+
+def _overlaps_chosen(snapshot: Snapshot, todo: Todo, chosen: Sequence[tuple[Peer, Todo]]) -> bool:
+    if snapshot.policy.claims_scope_overlap == "allow":
+        return False
+    return any(other.goal == todo.goal and scope.overlaps(todo.scope, other.scope) is not None for _, other in chosen)

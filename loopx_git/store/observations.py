@@ -1,0 +1,100 @@
+"""What this clone saw with its own clocks: a holder's deadlines, and the first sight of records from the future.
+
+Both are kept on disk for the next process of the same clone, each in one small JSON file written under the lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from loopx_git.core.lease import Lease, margin
+from loopx_git.core.times import format_time, parse_time
+from loopx_git.store.clock import Clock
+from loopx_git.store.lock import make_folder, read_file, write_file
+
+_SIZE_MAX = 4_000_000
+#: Entries kept in either file; the oldest go first.
+_KEPT = 2000
+
+
+class _File:
+    """A JSON object on disk. One that cannot be read counts as empty: the wall clock then decides, which is what
+    it is for after a reboot, too."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def load(self) -> dict[str, Any]:
+        data = read_file(self.path, _SIZE_MAX)
+        if data is None:
+            return {}
+        try:
+            raw = json.loads(data)
+        except ValueError:
+            return {}
+        return raw if isinstance(raw, dict) else {}
+
+    def store(self, values: Mapping[str, Any]) -> None:
+        make_folder(os.path.dirname(self.path))
+        kept = dict(list(values.items())[-_KEPT:])
+        write_file(self.path, (json.dumps(kept, indent=1) + "\n").encode("utf-8"))
+
+
+class Deadlines:
+    """The holder's deadlines by lease id, on the counting clock of one boot.
+
+    An entry is written when an acquire or a renewal of ours landed, counted from *before* its push; an entry of
+    another boot counts for nothing.
+    """
+
+    def __init__(self, home: str, clock: Clock) -> None:
+        self._file, self._clock = _File(os.path.join(home, "deadlines.json")), clock
+
+    def note(self, lease: Lease, before_push: float) -> None:
+        """Our hold of `lease` is ours until ttl less margin after `before_push` (counting seconds)."""
+        values = self._file.load()
+        values.pop(lease.id, None)
+        if lease.holder is not None and lease.ttl_s is not None:
+            until = before_push + lease.ttl_s - margin(lease.ttl_s)
+            values[lease.id] = {"until": until, "boot": self._clock.boot(), "seq": lease.seq}
+        self._file.store(values)
+
+    def remaining(self) -> dict[str, float]:
+        """Seconds left by lease id; negative when it has passed."""
+        now, boot = self._clock.counting(), self._clock.boot()
+        return {
+            lease: float(entry["until"]) - now
+            for lease, entry in self._file.load().items()
+            if isinstance(entry, dict) and entry.get("boot") == boot and isinstance(entry.get("until"), (int, float))
+        }
+
+
+class FirstSight(Mapping[str, datetime]):
+    """When a record dated in our future was first seen here, by its stamp. Asking for an unknown stamp notes it:
+    the core asks only for records that are dated so."""
+
+    def __init__(self, home: str, clock: Clock) -> None:
+        self._file, self._clock = _File(os.path.join(home, "first-sight.json")), clock
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The time of first sight; `default`, which is then remembered, when it is seen for the first time."""
+        values = self._file.load()
+        try:
+            return parse_time(values[key])
+        except (KeyError, ValueError, TypeError):
+            now = self._clock.wall() if default is None else default
+            self._file.store({**values, key: format_time(now)})
+            return now
+
+    def __getitem__(self, key: str) -> datetime:
+        return parse_time(self._file.load()[key])
+
+    def __iter__(self) -> Any:
+        return iter(self._file.load())
+
+    def __len__(self) -> int:
+        return len(self._file.load())
