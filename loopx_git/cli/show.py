@@ -77,8 +77,13 @@ def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
         lines.append("  (an earlier run of this very command had written it)")
     if view.acquired:
         lines.append(f"  {lease_words(view.lease, now)}")
-    if facts.get("former"):
-        lines.append(f"  taken over from {facts['former']}; attempts {view.todo.attempts}")
+    known = facts.get("handover")
+    if known:
+        lines.append(
+            f"  last held by {known['holder'] or 'somebody'} (epoch {known['epoch']}, {known['ended'] or 'ended'}), "
+            f"attempts {known['attempts']}" + (f", branch {safe(known['branch'])}" if known["branch"] else "")
+        )
+        lines += [f"  note by {safe(note['agent'])}: {safe(note['text'])}" for note in known["notes"]]
     lines += [f"  warning: {safe(str(text))}" for text in facts.get("warnings", ())]
     return lines
 

@@ -81,7 +81,15 @@ class Todos(TodoReads, TodoLife):
         answer = self._client.submit(commands, actor, dry_run=dry_run, words=words)
         if not soft:
             self._client.confirm(answer, actor)
-        return self._result(answer, actor, commands)
+        views = self._result(answer, actor, commands)
+        tip = answer.tip if answer.wrote else None
+        return [view if tip is None or not view.acquired else self._handed_over(view, tip) for view in views]
+
+    def _handed_over(self, view: TodoView, tip: str) -> TodoView:
+        from loopx_git.client.handover import handover
+
+        known = handover(self._client, view, view.facts.get("former"), tip)
+        return view if known is None else replace(view, facts={**view.facts, "handover": known})
 
     def next(
         self, *, claim: bool = False, agent_id: str | None = None, session: str | None = None,

@@ -208,6 +208,13 @@ class _Grant:
 
     def takeover(self) -> None:
         self.prev = f"{self.lease.holder}@{self.lease.epoch}"
+        ended_at = expires_at(self.lease)
+        if self.lease.holder != self.actor.name and ended_at is not None:
+            ago = (self.moment.now - ended_at).total_seconds()
+            self.warnings.append(
+                f"the lease of {self.lease.holder} ended {ago:.0f} s ago by this clock; if the clocks differ by "
+                f"more than {self.snapshot.policy.claims_skew} s it may still be at work; what it writes is refused"
+            )
         self.acquire()
 
     def attempt(self) -> None:

@@ -9,7 +9,7 @@ records themselves: a taker is held to its own clock, a holder's lateness is not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -244,8 +244,8 @@ def _on_todo(
         gone = [name for name in old.soft_claims if name not in new.soft_claims]
         if gone and gone != [message.agent]:
             return DropSoftClaim(todo_id, gone[0]), _soon(at)
-        if gone:
-            command = OnTodo(Operation.UNSOFT, todo_id, goal, renewals=message.renew)
+        if message.agent not in new.soft_claims:
+            command = replace(command, operation=Operation.UNSOFT)
     return command, moment
 
 

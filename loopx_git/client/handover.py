@@ -1,0 +1,56 @@
+"""The hand-over: what a taker should know of the one who had the todo before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.errors import InvalidState
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.client.views import TodoView
+
+#: How many of the newest notes are handed over, and how far back history is searched for the last holder.
+NOTES, DEPTH = 5, 500
+
+
+def handover(client: Client, view: TodoView, former: str | None, tip: str) -> dict[str, Any] | None:
+    """Last holder and epoch, how it ended, its notes and branch, and the attempts so far; None for a todo that
+    nobody ever had. `former` is the claim that was taken over (agent@epoch); without it history is searched."""
+    epoch = view.lease.lease.epoch
+    if epoch <= 1:
+        return None
+    holder, _, last = (former or _last_claim(client, view.id, epoch, tip)).rpartition("@")
+    return {
+        "holder": holder or None,
+        "epoch": int(last) if last else None,
+        "ended": "lapsed" if former else _ended(client, view, tip),
+        "notes": [{"time": note.time, "agent": note.agent, "text": note.text} for note in view.todo.notes[-NOTES:]],
+        "branch": view.todo.branch,
+        "attempts": view.todo.attempts,
+    }
+
+
+def _last_claim(client: Client, todo: str, epoch: int, tip: str) -> str:
+    from loopx_git.client.history import entry_of
+
+    objects = client.connection.ledger.around.objects
+    for oid in reversed(objects.between(None, tip, DEPTH)):
+        entry = entry_of(objects.commit(oid))
+        if entry.get("todo") == todo and entry["op"] == "claim" and entry.get("epoch", epoch) < epoch:
+            return f"{entry['agent']}@{entry['epoch']}"
+    return ""
+
+
+def _ended(client: Client, view: TodoView, tip: str) -> str | None:
+    """How the former claim ended: what the record said before this one."""
+    objects = client.connection.ledger.around.objects
+    parents = objects.commit(tip).parents
+    if not parents:
+        return None
+    try:
+        lease = client.connection.ledger.snapshot(parents[0]).lease(view.todo.goal, view.id)
+    except InvalidState:
+        # The edge of a shallow history.
+        return None
+    return None if lease is None or lease.ended is None else lease.ended.value
