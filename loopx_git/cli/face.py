@@ -122,7 +122,7 @@ def todo_argument(function: Callable[..., None]) -> Callable[..., None]:
                 "name one todo" if todo is None else "the todo is named twice",
                 hint=f"{click.get_current_context().command_path} TODO",
             )
-        function(face, *args, todo=todo or todo_id, **values)
+        function(face, *args, todo=todo_id if todo is None else todo, **values)
 
     made: Any = run
     made = click.option("--goal-id", "goal_id", metavar="GOAL", help="The todo's goal, to be checked.")(made)

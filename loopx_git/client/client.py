@@ -16,6 +16,7 @@ from loopx_git.core.change import Actor
 from loopx_git.core.claim import state_of
 from loopx_git.core.commands import AddTodo, Command, OnTodo
 from loopx_git.core.lease import Lease, Moment, expires_at
+from loopx_git.core.todo import Todo
 from loopx_git.errors import Contention, InvalidState, NotInitialised, NotYourClaim, RemoteFailure
 
 if TYPE_CHECKING:
@@ -156,9 +157,13 @@ class Client:
 
     def view(self, snapshot: TreeSnapshot, goal: str, todo: str, **more: Any) -> TodoView:
         """One todo with its lease, as the wall clock says."""
-        lease = snapshot.lease(goal, todo) or Lease(todo)
-        shown = LeaseView(lease, state_of(lease, snapshot, self.moment()), expires_at(lease))
-        return TodoView(snapshot.todo(goal, todo), shown, **more)
+        return self.view_of(snapshot, snapshot.todo(goal, todo), snapshot.lease(goal, todo), **more)
+
+    def view_of(self, snapshot: TreeSnapshot, todo: Todo, lease: Lease | None, **more: Any) -> TodoView:
+        """A todo and its record, both already read."""
+        known = lease or Lease(todo.id)
+        shown = LeaseView(known, state_of(known, snapshot, self.moment()), expires_at(known))
+        return TodoView(todo, shown, **more)
 
     # -- writing
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import conditions, resolve
-from loopx_git.core.lease import LeaseState
+from loopx_git.core.lease import Lease, LeaseState
 from loopx_git.core.todo import TERMINAL, Status
 from loopx_git.errors import InvalidState, UsageError
 
@@ -64,17 +64,15 @@ class TodoReads:
         broken: list[InvalidState] = []
         for goal in goals:
             broken += snapshot.broken(goal)
+            records = {item.todo: item for item in snapshot.records(goal) if isinstance(item, Lease)}
+            unreadable = {str(error.about.get("todo_id")) for error in broken}
             for todo in snapshot.todos(goal, archived=archived):
                 wanted = not status or "all" in status or todo.status.value in status
                 if not wanted or (not status and not archived and todo.status in TERMINAL):
                     continue
-                if label and not set(label) <= set(todo.labels):
+                if (label and not set(label) <= set(todo.labels)) or todo.id in unreadable:
                     continue
-                try:
-                    view = self._client.view(snapshot, goal, todo.id)
-                except InvalidState:
-                    # Its lease record cannot be read: `broken` has it.
-                    continue
+                view = self._client.view_of(snapshot, todo, records.get(todo.id))
                 if mine and view.lease.lease.holder != agent:
                     continue
                 if ready and (

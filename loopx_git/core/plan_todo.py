@@ -236,7 +236,7 @@ class _Grant:
     def handover(self) -> None:
         if self.command.to is None:
             raise UsageError("transfer needs the receiving agent", hint="--to AGENT")
-        receiver = self._active_peer(self.command.to)
+        receiver = self._active_peer(ids.check("agent", self.command.to))
         self._fits(receiver)
         self.prev = f"{self.lease.holder}@{self.lease.epoch}"
         self.lease = handed_over(self.lease, receiver.agent, self.moment, self.request)

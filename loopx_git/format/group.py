@@ -19,9 +19,12 @@ def plan_group(
     """The change sets of all commands, or the refusal of the first that is refused: all or nothing."""
     changes: list[ChangeSet] = []
     current = snapshot
+    # One overlay with everything so far, not an overlay upon an overlay: a group may be long.
+    files: dict[str, bytes | None] = {}
     for number, command in enumerate(commands, 1):
         change = plan(current, command, actor, moment, request)
         changes.append(change)
-        if number < len(commands) and current is not None and change.writes:
-            current = TreeSnapshot(OverlayTree(current.tree, encode(change, current.tree)), current.memo)
+        if number < len(commands) and snapshot is not None and current is not None and change.writes:
+            files |= encode(change, current.tree)
+            current = TreeSnapshot(OverlayTree(snapshot.tree, files), snapshot.memo)
     return tuple(changes)

@@ -43,19 +43,19 @@ def as_json(lease: Lease) -> dict[str, Any]:
 def load(data: bytes, todo: str, *, name: str) -> Lease:
     """The record of `todo` from the file `name`; InvalidState says which line or key is wrong."""
     if len(data) > SIZE_MAX:
-        raise _bad(name, f"is larger than {SIZE_MAX} bytes")
+        raise _bad(name, f"is larger than {SIZE_MAX} bytes", 1, todo)
     try:
         raw = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
-        raise _bad(name, f"is no JSON object: {error}", line) from None
+        raise _bad(name, f"is no JSON object: {error}", line, todo) from None
     if not isinstance(raw, dict) or tuple(sorted(raw)) != KEYS:
-        raise _bad(name, "must have exactly the keys " + ", ".join(KEYS))
+        raise _bad(name, "must have exactly the keys " + ", ".join(KEYS), 1, todo)
     lines = data.decode("utf-8").split("\n")
 
     def bad(key: str, why: str) -> InvalidState:
         line = next((n for n, text in enumerate(lines, 1) if f'"{key}"' in text), 1)
-        return _bad(name, f"{key} {why}", line)
+        return _bad(name, f"{key} {why}", line, todo)
 
     def optional(key: str, kind: str) -> str | None:
         value = raw[key]
@@ -115,9 +115,9 @@ def _constant(text: str) -> Any:
     raise ValueError(f"{text} is no number")
 
 
-def _bad(name: str, why: str, line: int = 1) -> InvalidState:
+def _bad(name: str, why: str, line: int, todo: str) -> InvalidState:
     return InvalidState(
         f"{name}:{line}: the lease record {why}",
         hint="nobody can use this todo until it is mended: git loopx verify",
-        about={"file": name, "line": line},
+        about={"file": name, "line": line, "todo_id": todo},
     )

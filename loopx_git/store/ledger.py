@@ -152,7 +152,7 @@ class Ledger:
         if any(record.landed is None for record in records):
             fetched = Driver(around, job, started, self._record(job)).fetch()
             if fetched.error is None:
-                records = [kept for record in records if (kept := self._fate(record, fetched.tip, job))]
+                records = [kept for record in records if (kept := self._fate(record, fetched.tip))]
         mine: Pending | None = None
         for record in records:
             if now - record.created > _KEEP and record.landed is not None:
@@ -161,7 +161,7 @@ class Ledger:
                 mine = record
         return mine
 
-    def _fate(self, record: Pending, tip: str | None, job: Job) -> Pending | None:
+    def _fate(self, record: Pending, tip: str | None) -> Pending | None:
         """The record with what is known now; None once it is certain that it never landed."""
         if record.landed is not None:
             return record
@@ -171,8 +171,7 @@ class Ledger:
                 self.around.pending.write(landed)
                 self.around.publisher.release(record.request)
                 return landed
-        open_still = any(built.parent == tip for built in record.built)
-        if open_still or record.fingerprint == job.fingerprint:
+        if any(built.parent == tip for built in record.built):
             return record
         self._drop(record)
         return None
