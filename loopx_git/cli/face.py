@@ -69,9 +69,10 @@ class Face:
 
     def emit(self, kind: str, payload: Mapping[str, Any], lines: list[str], reading: Reading | None = None) -> None:
         """Print the result; a read adds how old it is."""
+        warnings = [] if reading is None else list(reading.warnings)
+        for warning in dict.fromkeys([*warnings, *(self._client.notes if self._client is not None else ())]):
+            self.output.warn(warning)
         if reading is not None:
-            for warning in reading.warnings:
-                self.output.warn(warning)
             payload = {**payload, "age_s": round(min(reading.age, 1e9), 1), "tip": reading.tip}
         self.output.emit(kind, payload, lines)
 

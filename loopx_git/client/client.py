@@ -221,6 +221,11 @@ class Client:
 
         return Hold(self, todo_id, agent_id=agent_id, goal_id=goal_id, ttl=ttl, on_lost=on_lost)
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the caller should know besides the answer: a first contact, a renewal that did not go through."""
+        return () if not self.connection.is_open else tuple(self.connection.ledger.around.notes)
+
     # -- bookkeeping of this clone
 
     def _age(self) -> float:

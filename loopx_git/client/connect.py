@@ -66,6 +66,11 @@ class Connection:
         return self._ledger
 
     @property
+    def is_open(self) -> bool:
+        """True once the ledger was asked for."""
+        return self._ledger is not None
+
+    @property
     def pin(self) -> location.Location | None:
         return location.load(self.repository)
 

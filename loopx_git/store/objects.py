@@ -50,7 +50,7 @@ class PygitObjects:
             raise _invalid(oid, "has a message that is no UTF-8") from None
         return Commit(
             oid=oid,
-            parents=tuple(str(parent) for parent in found.parent_ids),
+            parents=_parents(found.read_raw()),
             message=message,
             author=Signature(found.author.name, found.author.email),
             committer=Signature(found.committer.name, found.committer.email),
@@ -214,6 +214,13 @@ class GitTree:
     def key(self, path: str) -> Hashable:
         entry = self._folder("") if path == "" else self._entry(path)
         return None if entry is None else str(entry.id)
+
+
+def _parents(raw: bytes) -> tuple[str, ...]:
+    """The parents as the commit itself names them: at the edge of a shallow history libgit2 hides them, and a cut
+    would look like a root."""
+    head = raw.split(b"\n\n", 1)[0].split(b"\n")
+    return tuple(line[7:].decode("ascii", "replace") for line in head if line.startswith(b"parent "))
 
 
 def _time(seconds: int) -> datetime:
