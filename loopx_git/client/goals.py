@@ -27,6 +27,8 @@ class GoalView:
 
 
 class Goals:
+    """Named sets of todos."""
+
     def __init__(self, client: Client) -> None:
         self._client = client
 

@@ -55,6 +55,8 @@ class Reclaimed:
 
 
 class Heartbeat:
+    """Signs of life, and what becomes of claims without one."""
+
     def __init__(self, client: Client) -> None:
         self._client = client
 

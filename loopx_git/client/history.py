@@ -35,6 +35,8 @@ class Verification:
 
 
 class History:
+    """What happened, and whether it was legal."""
+
     def __init__(self, client: Client) -> None:
         self._client = client
 

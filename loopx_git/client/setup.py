@@ -31,6 +31,8 @@ class Initialised:
 
 
 class Setup:
+    """Beginning a ledger, joining one, following it."""
+
     def __init__(self, client: Client) -> None:
         self._client = client
 
