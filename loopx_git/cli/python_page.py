@@ -32,8 +32,8 @@ _HEAD = """# Python
 from the program: `python -m loopx_git.cli.python_page`.
 
 Methods raise the errors of [exit codes](exit-codes.md) (`from loopx_git import HeldByAnother, NotYourClaim`), each
-with `message`, `hint`, `about` and `code`. One that raises has written nothing, except `OutcomeUnknown`: the same call
-again finds out. A client is not shared between threads; make one for each.
+with `message`, `hint`, `about` and `code`. One that raises has written nothing, except `OutcomeUnknown`: the same
+call again finds out. A client is not shared between threads; make one for each.
 """
 
 
