@@ -1,0 +1,50 @@
+"""Fixtures that tests of the whole program share."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from clones import Clone, World, populate
+
+AGENTS = tuple(f"agent-{number:02}" for number in range(16))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A bare remote with one commit of code and no ledger."""
+    return World(tmp_path / "world").start()
+
+
+@pytest.fixture(scope="session")
+def ledger_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bare remote with a ledger: the goal main, the peers alice, bob, carol and agent-00 to agent-15, no
+    todos; main has .loopx/config.toml."""
+    world = World(tmp_path_factory.mktemp("template") / "world").start()
+    clone = world.clone("first")
+    clone.run("init")
+    populate(clone, peers=["alice", "bob", "carol", *AGENTS])
+    clone.commit(".loopx/config.toml", (clone.path / ".loopx/config.toml").read_text(), "loopx: coordinate here")
+    clone.git("push", "-q", "origin", "main")
+    return world.remote
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, ledger_template: Path) -> World:
+    """A copy of the bare remote with a ledger."""
+    world = World(tmp_path / "world")
+    shutil.copytree(ledger_template, world.remote)
+    return world
+
+
+@pytest.fixture
+def alice(ledger: World) -> Clone:
+    """A clone of that remote."""
+    return ledger.clone("alice")
+
+
+@pytest.fixture
+def bob(ledger: World) -> Clone:
+    """Another clone of it."""
+    return ledger.clone("bob")
