@@ -139,9 +139,6 @@ class FakeClock:
     def boot(self) -> str:
         return f"boot-{self.boots}"
 
-    def boot(self) -> str:
-        return "boot"
-
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.advance(seconds)

@@ -26,7 +26,10 @@ def beat(snapshot: Snapshot, actor: Actor, moment: Moment) -> ChangeSet:
         )
     text = subject(f"peer {peer.agent} beat")
     facts = {"agent": peer.agent}
-    return ChangeSet(Op.PEER, actor, text, (PutPeer(replace(peer, last_seen=moment.now)),), facts=facts)
+    after = replace(peer, last_seen=moment.now)
+    # Two beats within a millisecond are one: a commit that changes nothing is no operation.
+    writes = () if after == peer else (PutPeer(after),)
+    return ChangeSet(Op.PEER, actor, text, writes, facts=facts)
 
 
 def renew_all(snapshot: Snapshot, command: RenewAll, actor: Actor, moment: Moment, request: str) -> ChangeSet:

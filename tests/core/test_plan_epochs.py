@@ -217,6 +217,17 @@ def test_without_a_ttl_a_claim_lasts_as_long_as_its_peer_is_seen(world: World) -
     assert not world.faults()
 
 
+def test_two_beats_within_a_millisecond_are_one(world: World) -> None:
+    """A commit that changes nothing would be no legal operation."""
+    assert world.first.submit(Beat(), by=ALICE).wrote
+    before = world.tip
+    assert not world.first.submit(Beat(), Beat(), by=ALICE).wrote
+    assert world.tip == before
+    world.advance(0.001)
+    assert world.first.submit(Beat(), Beat(), by=ALICE).wrote
+    assert not world.faults()
+
+
 @pytest.mark.parametrize("command", [SetPolicy("peers.stale_after", "none"), RegisterPeer("alice", PeerKind.LOOP)])
 def test_some_claims_never_go_stale(world: World, command: Command) -> None:
     world.first.submit(command)

@@ -15,6 +15,8 @@ import pytest
 from clones import COORD, Clone, World, differences, fired, footprint, git, plant, populate, sentinel
 from servers import git_daemon, http_backend
 
+from loopx_git.client.client import Client
+
 TOKEN = ("Authorization", "Bearer s3cret")
 #: name -> what prepares the clone; the stack ends its servers.
 CASES: dict[str, Callable[[World, ExitStack], Clone]] = {}
@@ -490,7 +492,7 @@ def test_the_life_of_a_todo_touches_nothing_of_the_user(world: World, stack: Exi
 
     [todo] = populate(clone, peers=["alice"], titles=["fix: the bug"])
     clone.run("todo", "claim", todo, agent="alice")
-    clone.run("todo", "update", todo, "--status", "in_progress", "--note", "found it", agent="alice")
+    Client(clone.path, clone.env, {"agent": "alice"}).todo.update(todo, status="in_progress", note="found it")
     done = clone.run("todo", "complete", todo, agent="alice").json
     assert (done["todo"]["status"], done["lease"]["epoch"], done["lease"]["ended"]) == ("completed", 1, "completed")
     assert differences(began, footprint(clone, ledger_here=here)) == {}

@@ -160,7 +160,7 @@ def test_a_bad_value_is_refused_with_its_line(key: str, value: Any, words: str) 
         load(changed(key, value), TODO, name=NAME)
     assert caught.value.message.startswith(f"{NAME}:{LINE[key]}: the lease record {key} ")
     assert words in caught.value.message
-    assert caught.value.about == {"file": NAME, "line": LINE[key]}
+    assert caught.value.about == {"file": NAME, "line": LINE[key], "todo_id": TODO}
     assert caught.value.hint
 
 
@@ -201,7 +201,7 @@ def test_what_is_no_record(data: bytes, line: int, words: str) -> None:
         load(data, TODO, name=NAME)
     assert caught.value.message.startswith(f"{NAME}:{line}: the lease record ")
     assert words in caught.value.message
-    assert caught.value.about == {"file": NAME, "line": line}
+    assert caught.value.about == {"file": NAME, "line": line, "todo_id": TODO}
 
 
 def test_a_record_of_another_layout_is_read() -> None:

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from clones import COORD, Clone, World, populate
 
+from loopx_git.client.client import Client
+from loopx_git.errors import InvalidState
+
 
 @dataclass
 class Forger:
@@ -283,11 +286,15 @@ def test_nothing_is_granted_on_it(ledger: World, knew: Clone, forger: Forger, na
     forger.push()
     assert ledger.tip() == bad
     fresh = ledger.clone("fresh")
-    for clone, *args in ((knew, forger.free), (knew, forger.held, "--dry-run"), (fresh, forger.free)):
-        error = clone.run("todo", "claim", *args, agent="carol", check=16).error
-        assert error["commit"] == bad
-        assert bad in error["message"]
-        assert error["hint"]
+    known = Client(knew.path, knew.env, {"agent": "carol"})
+    for todo, dry_run in ((forger.free, False), (forger.held, True)):
+        with pytest.raises(InvalidState) as raised:
+            known.todo.claim(todo, dry_run=dry_run)
+        assert (raised.value.about["commit"], bad in raised.value.message) == (bad, True)
+    error = fresh.run("todo", "claim", forger.free, agent="carol", check=16).error
+    assert error["commit"] == bad
+    assert bad in error["message"]
+    assert error["hint"]
     if name == "a_newer_format":
         assert "upgrade" in fresh.run("verify", check=16).error["hint"]
         return

@@ -114,11 +114,10 @@ def test_a_repository_alone_and_clones_of_it(world: World) -> None:
     alone.commit("code.py")
     alone.run("init")
     alone.commit(".loopx/config.toml", (alone.path / ".loopx/config.toml").read_text())
-    todos = populate(alone, peers=AGENTS, titles=["first", "second"])
+    [todo] = populate(alone, peers=AGENTS, titles=["shared"])
     clones = world.clones(4, url=str(alone.path))
-    for todo in todos:
-        winner = one_winner(claims([*[alone] * 4, *clones], [todo] * 8), todo)
-        assert [claim["agent"] for claim in world.claims(todo, alone.path)] == [winner]
+    winner = one_winner(claims([*[alone] * 4, *clones], [todo] * 8), todo)
+    assert [claim["agent"] for claim in world.claims(todo, alone.path)] == [winner]
     assert alone.verified()["commits"] == clones[0].verified()["commits"]
 
 
@@ -201,7 +200,7 @@ def test_a_release_races_with_claims(ledger: World) -> None:
 def test_a_complete_races_with_a_forced_release(ledger: World) -> None:
     """Both change the same lease; whichever comes second sees the first and does not undo it."""
     holder, operator = ledger.clones(2)
-    for todo in populate(holder, titles=[f"round {number}" for number in range(4)]):
+    for todo in populate(holder, titles=["first", "second"]):
         holder.run("todo", "claim", todo, agent="alice")
         completed, released = race(
             [
