@@ -9,7 +9,7 @@ from typing import Any
 
 from loopx_git.core.change import Actor, ChangeSet, PutLease
 from loopx_git.core.lease import Moment
-from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError
+from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError, NotAllowed
 from loopx_git.format import message
 from loopx_git.format.encode import encode, message_of
 from loopx_git.format.snapshot import TreeSnapshot
@@ -123,7 +123,12 @@ class Driver:
                 return oid
             case tx.Push(parent, oid):
                 around.failpoint("pushing")
-                pushed = around.publisher.push(parent, oid, max(2.0, self._left() / 2))
+                try:
+                    pushed = around.publisher.push(parent, oid, max(2.0, self._left() / 2))
+                except NotAllowed:
+                    # Refused before anything was sent: nothing is open, so nothing of ours stays behind.
+                    self._do(tx.Forget())
+                    raise
                 around.failpoint("pushed")
                 return pushed
             case tx.FindLanded(tip):

@@ -209,7 +209,8 @@ def _publish(
             if not course.unknown:
                 yield Forget()
             raise _declined(pushed)
-        if pushed.kind in (PushKind.LOST, PushKind.REJECTED, PushKind.BROKEN):
+        if fetched.error is None and pushed.kind in (PushKind.LOST, PushKind.REJECTED, PushKind.BROKEN):
+            # Only where the tip was read and had not moved: what nobody looked at is no fault of the server yet.
             course.rejections.append(now)
         _stop_on_fault(limits, course)
         if now >= limits.budget:
@@ -250,7 +251,8 @@ def _out_of_time(course: _Course, fetched: Fetched) -> LoopXError:
             f"the remote refused the push although nobody moved the coordination ref ({course.said})",
             hint="look for a stale .lock file beside that ref on the server, or for a full disk there",
         )
-    if not course.connected:
+    if not course.connected or (not course.unknown and fetched.error is not None):
+        # Nothing ever connected, or every push was answered with a refusal: nothing of ours is open.
         return _unreachable(fetched.error or course.said)
     return _unknown(course, fetched.error or course.said)
 

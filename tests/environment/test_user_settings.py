@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -137,17 +137,19 @@ HOOKS = (
 )  # fmt: skip
 
 
-def hooks(folder: Path, then: str, names: Sequence[str] = HOOKS) -> None:
-    for name in names:
+def hooks(folder: Path, then: str) -> None:
+    for name in HOOKS:
         sentinel(folder / name, then=then)
 
 
-def hooks_for_all(world: World, then: str) -> Clone:
-    """Hooks by the user's global core.hooksPath. The git that plays the server of a path obeys it as well, in its
-    reference-transaction hook; that one is left out, since what a server refuses is refused."""
+def hooks_for_all(world: World, stack: ExitStack, then: str) -> Clone:
+    """Hooks by the user's global core.hooksPath. A git that plays the server of a path would obey it as well, so
+    the remote is behind a server of its own."""
+    url = stack.enter_context(git_daemon(world.root))
     folder = world.root / "hooks"
     clone = configured(world, "clone", f'[core]\n\thooksPath = "{folder}"\n')
-    hooks(folder, then, HOOKS[:-1])
+    clone.git("remote", "set-url", "origin", f"{url}remote.git")
+    hooks(folder, then)
     return clone
 
 
@@ -166,13 +168,13 @@ def hanging_hooks(world: World, _: ExitStack) -> Clone:
 
 
 @case
-def failing_hooks_by_hooks_path(world: World, _: ExitStack) -> Clone:
-    return hooks_for_all(world, "exit 1")
+def failing_hooks_by_hooks_path(world: World, stack: ExitStack) -> Clone:
+    return hooks_for_all(world, stack, "exit 1")
 
 
 @case
-def hanging_hooks_by_hooks_path(world: World, _: ExitStack) -> Clone:
-    return hooks_for_all(world, "sleep 600")
+def hanging_hooks_by_hooks_path(world: World, stack: ExitStack) -> Clone:
+    return hooks_for_all(world, stack, "sleep 600")
 
 
 @case

@@ -86,9 +86,10 @@ def test_holders_under_kill(ledger: World, tmp_path: Path, seconds: int, ttl: in
     told.mkdir()
     crew, chance = Crew(ledger, told, str(ttl), str(every), "2"), random.Random(7)
     names = [f"agent-0{number}" for number in range(4)]
+    watch = ["heartbeat", "watch", "--interval", "1s"]
     watchers = [
         subprocess.Popen(
-            [sys.executable, "-m", "loopx_git", "--agent", f"agent-1{number}", "heartbeat", "watch", "--interval", "1s"],
+            [sys.executable, "-m", "loopx_git", "--agent", f"agent-1{number}", *watch],
             cwd=ledger.clone(f"watcher-{number}").path, env=ledger.env, stdout=subprocess.DEVNULL,
         )
         for number in range(2)
