@@ -497,6 +497,7 @@ def test_the_life_of_a_todo_touches_nothing_of_the_user(world: World, stack: Exi
     Client(clone.path, clone.env, {"agent": "alice"}).todo.update(todo, status="in_progress", note="found it")
     done = clone.run("todo", "complete", todo, agent="alice").json
     assert (done["todo"]["status"], done["lease"]["epoch"], done["lease"]["ended"]) == ("completed", 1, "completed")
+    assert Client(clone.path, clone.env).setup.sync()["tip"]
     assert differences(began, footprint(clone, ledger_here=here)) == {}
     place = clone.common_dir if here else world.remote
     assert [entry["op"] for entry in world.log(place)] == ["init", "peer", "add", "claim", "update", "complete"]
