@@ -145,6 +145,7 @@ class Ledger:
     def _settle(self, job: Job, started: float) -> Pending | None:
         """Find out what became of earlier commands that never heard; the identical one's record, or None."""
         around = self.around
+        around.pending.tidy()
         records = around.pending.all()
         if not records:
             return None

@@ -71,6 +71,16 @@ class PendingFolder:
         except FileNotFoundError:
             return
 
+    def tidy(self) -> None:
+        """Remove what a command left that was killed while it wrote a record. Only under the lock: nobody else
+        is writing then."""
+        try:
+            left = [name for name in os.listdir(self.folder) if name.endswith(".tmp")]
+        except FileNotFoundError:
+            return
+        for name in left:
+            os.unlink(os.path.join(self.folder, name))
+
     def all(self) -> list[Pending]:
         """Every record, oldest first. One that cannot be read is an error that names its file."""
         try:
@@ -110,6 +120,9 @@ class NoPending:
 
     def remove(self, request: str) -> None:
         self.records.pop(request, None)
+
+    def tidy(self) -> None:
+        """Nothing is left behind here."""
 
     def all(self) -> list[Pending]:
         return sorted(self.records.values(), key=lambda record: record.created)

