@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from loopx_git.errors import InvalidState
@@ -27,6 +29,8 @@ TIP = "refs/loopx/tip"
 PENDING = "refs/loopx/pending/"
 #: Loose objects past which coord.git is packed.
 LOOSE_MAX = 2000
+#: How long another git's lock on our own ref is respected, in seconds; moving one ref takes milliseconds.
+_LOCK_WAIT = 5.0
 #: Pinned for our repository, each with its reason: gc only when we say so and hold the lock; fetches and pushes
 #: exactly one ref; nothing is signed at the push, negotiated, or recursed into; no helper runs a command of a URL.
 _PINNED = (
@@ -104,6 +108,7 @@ class RemotePublisher:
         if self.depth is not None and self.known_tip() is None:
             # Depth belongs to the first fetch only: a second one would be refused as non-fast-forward.
             args.append(f"--depth={self.depth}")
+        self._outwait_lock()
         done = self._git([*args, "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
         if done.code == 0:
             return Fetched(self._read(FETCHED))
@@ -113,6 +118,19 @@ class RemotePublisher:
         if listed.code == 2 or (listed.code == 0 and not any(row[-1] == self.ref for row in rows)):
             return Fetched(None)
         return Fetched(error=done.complaint or f"git fetch ended with {done.code}")
+
+    def _outwait_lock(self) -> None:
+        """The git of a killed command may live on for a moment and hold the lock of the ref that we fetch into;
+        a killed git leaves it for good. We hold the clone's lock, so nobody else has a right to it: it is waited
+        for, and removed once it is older than any update of one ref takes."""
+        lock = os.path.join(self.path, f"{FETCHED}.lock")
+        ends = time.monotonic() + _LOCK_WAIT
+        while os.path.lexists(lock):
+            if time.monotonic() >= ends:
+                with suppress(FileNotFoundError):
+                    os.unlink(lock)
+                return
+            time.sleep(0.05)
 
     def accept(self, tip: str) -> None:
         self.objects.repo.references.create(TIP, tip, force=True)

@@ -1,4 +1,4 @@
-"""A refusal in the user's own repository leaves nothing of ours among its refs."""
+"""What a refusal or a killed git leaves behind: nothing among the user's refs, nothing in the way of the next."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def test_a_refusal_leaves_no_anchor_and_no_record(world: World) -> None:
     alone.git("worktree", "remove", "../looking")
     alone.run("todo", "add", "x")
     assert alone.verified()["ok"]
+
+
+def test_a_lock_that_a_killed_git_left_in_our_repository_is_outlived(ledger: World) -> None:
+    clone = ledger.clone("alice")
+    clone.run("sync")
+    other = ledger.clone("bob")
+    todo = other.add("one")
+    (clone.home / "coord.git/refs/loopx/fetched.lock").write_bytes(b"")
+    clone.run("todo", "claim", todo, agent="alice")
+    assert clone.verified()["ok"]
