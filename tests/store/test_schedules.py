@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import pytest
 from builders import ALICE, BOB, CAROL, Clone, World, tid
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -208,7 +209,7 @@ moves = st.tuples(st.integers(0, 3), st.sampled_from([*FAULTS * 3, "deliver", "d
 schedules = st.lists(moves, min_size=40, max_size=100)
 
 
-@settings(
+FEW = settings(
     max_examples=300,
     deadline=None,
     derandomize=True,
@@ -216,10 +217,25 @@ schedules = st.lists(moves, min_size=40, max_size=100)
     phases=[Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+
+
+@FEW
 @given(jobs, schedules)
 def test_what_is_acknowledged_is_in_history_exactly_once(
     wanted: list[list[Sequence[Command]]], schedule: list[tuple[int, str]]
 ) -> None:
+    run_schedule(wanted, schedule)
+
+
+@pytest.mark.soak
+@settings(FEW, max_examples=10_000, derandomize=False)
+@given(jobs, schedules)
+def test_ten_thousand_schedules(wanted: list[list[Sequence[Command]]], schedule: list[tuple[int, str]]) -> None:
+    run_schedule(wanted, schedule)
+
+
+def run_schedule(wanted: list[list[Sequence[Command]]], schedule: list[tuple[int, str]]) -> None:
+    """One schedule to its end, and everything that must be true then."""
     world, ends = race(wanted, schedule)
     messages = world.messages()
     count = Counter(message.request for message in messages)
