@@ -139,8 +139,8 @@ class Driver:
             case tx.Elapsed():
                 return around.clock.counting() - self.started
             case tx.Forget():
-                around.pending.remove(self.record.request)
                 around.publisher.release(self.record.request)
+                around.pending.remove(self.record.request)
                 return None
         raise InternalError(f"unknown step {step!r}")
 
@@ -241,8 +241,10 @@ class Driver:
             parent = around.objects.build(parent, draft)
         assert parent is not None
         self.record = with_built(self.record, Built(parent, tip, tuple(facts)))
-        around.publisher.anchor(self.record.request, parent)
+        # The record is written before the anchor and removed after it: a death in between leaves no anchor that
+        # nobody knows of.
         around.pending.write(self.record)
+        around.publisher.anchor(self.record.request, parent)
         return parent
 
     def _find(self, tip: str | None) -> str | None:

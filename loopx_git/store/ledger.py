@@ -139,8 +139,8 @@ class Ledger:
         )
 
     def _drop(self, record: Pending) -> None:
-        self.around.pending.remove(record.request)
         self.around.publisher.release(record.request)
+        self.around.pending.remove(record.request)
 
     def _settle(self, job: Job, started: float) -> Pending | None:
         """Find out what became of earlier commands that never heard; the identical one's record, or None."""

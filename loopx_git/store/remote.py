@@ -108,7 +108,7 @@ class RemotePublisher:
         if self.depth is not None and self.known_tip() is None:
             # Depth belongs to the first fetch only: a second one would be refused as non-fast-forward.
             args.append(f"--depth={self.depth}")
-        self._outwait_lock()
+        self._outwait_locks(FETCHED)
         done = self._git([*args, "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
         if done.code == 0:
             return Fetched(self._read(FETCHED))
@@ -119,20 +119,21 @@ class RemotePublisher:
             return Fetched(None)
         return Fetched(error=done.complaint or f"git fetch ended with {done.code}")
 
-    def _outwait_lock(self) -> None:
-        """The git of a killed command may live on for a moment and hold the lock of the ref that we fetch into;
-        a killed git leaves it for good. We hold the clone's lock, so nobody else has a right to it: it is waited
-        for, and removed once it is older than any update of one ref takes."""
-        lock = os.path.join(self.path, f"{FETCHED}.lock")
-        ends = time.monotonic() + _LOCK_WAIT
-        while os.path.lexists(lock):
-            if time.monotonic() >= ends:
-                with suppress(FileNotFoundError):
-                    os.unlink(lock)
-                return
-            time.sleep(0.05)
+    def _outwait_locks(self, name: str) -> None:
+        """The git of a killed command may live on for a moment and hold the lock of a ref of ours; a killed one
+        leaves it for good. We hold the clone's lock, so nobody else has a right to it: it is waited for, and
+        removed once it is older than any update of one ref takes."""
+        for lock in (os.path.join(self.path, f"{name}.lock"), os.path.join(self.path, "packed-refs.lock")):
+            ends = time.monotonic() + _LOCK_WAIT
+            while os.path.lexists(lock):
+                if time.monotonic() >= ends:
+                    with suppress(FileNotFoundError):
+                        os.unlink(lock)
+                    break
+                time.sleep(0.05)
 
     def accept(self, tip: str) -> None:
+        self._outwait_locks(TIP)
         self.objects.repo.references.create(TIP, tip, force=True)
 
     def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
@@ -151,10 +152,12 @@ class RemotePublisher:
         return classify(done, self.ref)
 
     def anchor(self, request: str, oid: str) -> None:
+        self._outwait_locks(PENDING + request)
         self.objects.repo.references.create(PENDING + request, oid, force=True)
 
     def release(self, request: str) -> None:
         if self.objects.repo.references.get(PENDING + request) is not None:
+            self._outwait_locks(PENDING + request)
             self.objects.repo.references.delete(PENDING + request)
 
     def tidy(self) -> None:
