@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from loopx_git.core.lease import Lease
+from loopx_git.core.loop import Loop
 from loopx_git.core.peer import Goal, Peer
 from loopx_git.core.policy import Policy
 from loopx_git.core.todo import Todo
@@ -58,6 +59,11 @@ class PutPeer:
 
 
 @dataclass(frozen=True, slots=True)
+class PutLoop:
+    loop: Loop
+
+
+@dataclass(frozen=True, slots=True)
 class PutGoal:
     goal: Goal
 
@@ -72,7 +78,7 @@ class PutFormat:
     """The format file of a new ledger."""
 
 
-Write = PutTodo | PutLease | PutPeer | PutGoal | PutPolicy | PutFormat
+Write = PutTodo | PutLease | PutPeer | PutLoop | PutGoal | PutPolicy | PutFormat
 
 
 @dataclass(frozen=True, slots=True)

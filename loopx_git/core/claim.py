@@ -7,6 +7,7 @@ from datetime import datetime
 
 from loopx_git.core.change import Actor
 from loopx_git.core.lease import Ended, Lease, LeaseState, Moment, is_late, state
+from loopx_git.core.loop import LoopStatus
 from loopx_git.core.peer import Peer, PeerKind
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.table import Hold
@@ -95,11 +96,17 @@ def is_held(lease: Lease, snapshot: Snapshot, moment: Moment) -> bool:
 
 def is_abandoned(lease: Lease, snapshot: Snapshot, moment: Moment) -> bool:
     """True for a claim without a time bound whose peer has not been seen for policy peers.stale_after. A loop
-    may rest as long as it likes: its claims never go stale."""
+    that is paused or halted may rest as long as it likes: its claims never go stale."""
     if lease.holder is None or lease.ttl_s is not None:
         return False
     peer = snapshot.peer(lease.holder)
-    return peer is not None and peer.kind is not PeerKind.LOOP and is_stale(peer, snapshot, moment)
+    if peer is None:
+        return False
+    if peer.kind is PeerKind.LOOP:
+        loop = snapshot.loop(peer.agent)
+        if loop is None or loop.status is not LoopStatus.RUNNING:
+            return False
+    return is_stale(peer, snapshot, moment)
 
 
 def is_stale(peer: Peer, snapshot: Snapshot, moment: Moment) -> bool:
@@ -109,8 +116,10 @@ def is_stale(peer: Peer, snapshot: Snapshot, moment: Moment) -> bool:
 
 
 def last_seen(peer: Peer, snapshot: Snapshot) -> datetime:
-    """When a peer last showed up: its registration, its last beat, or the newest renewal of what it holds."""
-    seen = max(filter(None, (peer.created_at, peer.last_seen)))
+    """When a peer last showed up: its registration, its last beat or tick, or the newest renewal of what it
+    holds."""
+    loop = snapshot.loop(peer.agent) if peer.kind is PeerKind.LOOP else None
+    seen = max(filter(None, (peer.created_at, peer.last_seen, None if loop is None else loop.last_tick)))
     for goal in snapshot.goal_ids():
         for lease in snapshot.leases(goal):
             if lease.holder == peer.agent and lease.renewed_at is not None:

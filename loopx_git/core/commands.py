@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from loopx_git.core.loop import LoopStatus
 from loopx_git.core.peer import ClaimMode, PeerKind, PeerStatus
 from loopx_git.core.table import Operation
 
@@ -112,6 +113,7 @@ class OnTodo:
     successor  for supersede and complete: the todo that carries on, or with `successor_title` the id of the
                todo that is made for it
     validated  for complete: the todo's validate command, once it has been run and has passed
+    code       for complete: what lands with it, ref@oid
     renewals claims to renew on the way (lease ids); None: those of the caller that are due
     """
 
@@ -130,7 +132,50 @@ class OnTodo:
     successor: str | None = None
     successor_title: str | None = None
     validated: tuple[str, ...] = ()
+    code: str | None = None
     renewals: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateLoop:
+    """Make a loop: its record, and its peer where it is not registered yet."""
+
+    loop: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetLoopStatus:
+    """Pause, resume or halt a loop (`reason` goes with halting), or with `approve` let a halted one go on."""
+
+    loop: str
+    status: LoopStatus
+    approve: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimTask:
+    """A loop takes a todo as its task, without a time bound. The actor is the loop with its session.
+
+    `resume` moves the loop to the actor's session, and its claim with it (epoch + 1); `force` takes the todo
+    from whoever holds it, for a `reason` that goes into the history.
+    """
+
+    loop: str
+    todo: str
+    goal: str | None = None
+    resume: bool = False
+    force: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountTick:
+    """A loop has ended its tick number `iteration`. A task that is over, or not the loop's any more, is let go of
+    in the same commit. A tick that is counted already is not counted again."""
+
+    loop: str
+    iteration: int
 
 
 Command = (
@@ -145,4 +190,8 @@ Command = (
     | DropSoftClaim
     | AddTodo
     | OnTodo
+    | CreateLoop
+    | SetLoopStatus
+    | ClaimTask
+    | CountTick
 )

@@ -6,19 +6,23 @@ A refusal is a raised LoopXError; it changes nothing. The same planner decides a
 
 from __future__ import annotations
 
-from loopx_git.core import ids, plan_heartbeat, plan_peer, plan_setup, plan_todo
+from loopx_git.core import ids, plan_heartbeat, plan_loop, plan_peer, plan_setup, plan_todo
 from loopx_git.core.change import Actor, ChangeSet
 from loopx_git.core.commands import (
     AddTodo,
     Beat,
+    ClaimTask,
     CloseGoal,
     Command,
+    CountTick,
     CreateGoal,
+    CreateLoop,
     DropSoftClaim,
     Init,
     OnTodo,
     RegisterPeer,
     RenewAll,
+    SetLoopStatus,
     SetPeerStatus,
     SetPolicy,
 )
@@ -63,3 +67,11 @@ def plan(snapshot: Snapshot | None, command: Command, actor: Actor, moment: Mome
             return plan_setup.add_todo(snapshot, command, actor, moment)
         case OnTodo():
             return plan_todo.on_todo(snapshot, command, actor, moment, request)
+        case CreateLoop():
+            return plan_loop.create(snapshot, command, actor, moment)
+        case SetLoopStatus():
+            return plan_loop.set_status(snapshot, command, actor, moment)
+        case ClaimTask():
+            return plan_loop.claim(snapshot, command, actor, moment, request)
+        case CountTick():
+            return plan_loop.count(snapshot, command, actor, moment, request)

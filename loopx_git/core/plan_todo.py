@@ -31,12 +31,19 @@ _ENDS = {
 
 
 def on_todo(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+    """Decide one operation that a caller asks for. A claim is forced for a loop only, and by its own command."""
+    if command.force and command.operation is Operation.CLAIM:
+        raise UsageError("claim cannot be forced", hint="an operator ends the claim: git loopx todo release --force")
+    return decide(snapshot, command, actor, moment, request)
+
+
+def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, request: str) -> ChangeSet:
     """Decide one operation by the table and carry out its effects."""
     _check_call(command, actor)
     goal, todo_id = resolve.todo(snapshot, command.todo, command.goal)
     todo = snapshot.todo(goal, todo_id)
     soft = claims_softly(snapshot, goal)
-    if soft and command.operation is Operation.CLAIM and not command.exclusive:
+    if soft and command.operation is Operation.CLAIM and not command.exclusive and not command.force:
         command = replace(command, operation=Operation.SOFT)
     lease = snapshot.lease(goal, todo_id) or Lease(todo_id)
     abandoned = is_abandoned(lease, snapshot, moment)
@@ -194,6 +201,7 @@ class _Grant:
             epoch=self.lease.epoch,
             prev=self.prev,
             reason=self.command.reason,
+            code=self.command.code,
             renewed=renewed_ids,
             facts=facts,
         )
@@ -209,7 +217,7 @@ class _Grant:
     def takeover(self) -> None:
         self.prev = f"{self.lease.holder}@{self.lease.epoch}"
         ended_at = expires_at(self.lease)
-        if self.lease.holder != self.actor.name and ended_at is not None:
+        if self.lease.holder != self.actor.name and ended_at is not None and not self.command.force:
             ago = (self.moment.now - ended_at).total_seconds()
             self.warnings.append(
                 f"the lease of {self.lease.holder} ended {ago:.0f} s ago by this clock; if the clocks differ by "

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from loopx_git.core.lease import Lease
+from loopx_git.core.loop import Loop
 from loopx_git.core.peer import Goal, Peer
 from loopx_git.core.policy import Policy
 from loopx_git.core.todo import Todo
@@ -34,6 +35,12 @@ class Snapshot(Protocol):
 
     def peers(self) -> Iterable[Peer]:
         """Every readable peer, sorted by name."""
+
+    def loop(self, name: str) -> Loop | None:
+        """The record of the loop with exactly this name, or None."""
+
+    def loops(self) -> Iterable[Loop]:
+        """Every readable loop, sorted by name."""
 
     def goals_of(self, todo: str) -> Sequence[str]:
         """The goals that hold a file for this full todo id (archived ones too): one, or something is wrong."""

@@ -220,8 +220,8 @@ _STALE = frozenset({Hold.STALE})
 _O, _E = Operation, Effect
 #: Operations that act on the caller's own claim: without one they answer 12.
 NEEDS_CLAIM = frozenset({_O.RENEW, _O.RELEASE, _O.UPDATE, _O.COMPLETE, _O.SUPERSEDE, _O.CANCEL, _O.TRANSFER})
-#: Of these, what an operator may do with --force --reason.
-FORCEABLE = frozenset({_O.RELEASE, _O.UPDATE, _O.SUPERSEDE, _O.CANCEL, _O.TRANSFER})
+#: What an operator may do with --force --reason. A claim is forced for a loop only (`loop claim --force`).
+FORCEABLE = frozenset({_O.CLAIM, _O.RELEASE, _O.UPDATE, _O.SUPERSEDE, _O.CANCEL, _O.TRANSFER})
 #: The status that FINISH writes.
 FINISHED: Mapping[Operation, Status] = {
     _O.COMPLETE: Status.COMPLETED,
@@ -259,11 +259,13 @@ ROWS: tuple[Row, ...] = (
     _grant(_ACQUIRING, _READY, _FREE, (_E.ACQUIRE,)),
     _answer(_ACQUIRING, _LIVE, _MINE, "already_yours"),
     _answer([_O.CLAIM], _LIVE, _LATE, "late"),
-    _answer([_O.CLAIM], _LIVE, frozenset({Hold.SIBLING}), "own_session"),
+    _answer([_O.CLAIM], _LIVE, frozenset({Hold.SIBLING}), "own_session", forced=False),
     _grant([_O.CLAIM], _READY, frozenset({Hold.SIBLING_LAPSED}), (_E.TAKEOVER, _E.ATTEMPT)),
     _answer([_O.CLAIM], _STUCK, frozenset({Hold.SIBLING_LAPSED}), "not_ready"),
     _grant([_O.RESUME], _LIVE, _LATE | _SIBLINGS, (_E.TAKEOVER,)),
-    _answer(_ACQUIRING, _LIVE, frozenset({Hold.OTHER}), "held"),
+    _answer(_ACQUIRING, _LIVE, frozenset({Hold.OTHER}), "held", forced=False),
+    _grant([_O.CLAIM], _READY, frozenset({Hold.SIBLING, Hold.OTHER}), (_E.TAKEOVER,), forced=True),
+    _answer([_O.CLAIM], _STUCK, frozenset({Hold.SIBLING, Hold.OTHER}), "not_ready", forced=True),
     _grant(_ACQUIRING, _READY, frozenset({Hold.OTHER_LAPSED}), (_E.TAKEOVER, _E.ATTEMPT)),
     _answer(_ACQUIRING, _STUCK, _FREE | frozenset({Hold.OTHER_LAPSED}), "not_ready"),
     _answer(_ACQUIRING, _OVER, _FREE, "ended"),
@@ -292,7 +294,7 @@ ROWS: tuple[Row, ...] = (
     _grant(_ENDING, _LIVE, _HELD, (*_FORCED_END, _E.FINISH), forced=True),
     _grant([_O.TRANSFER], _LIVE, _HELD, (_E.HANDOVER,), forced=True),
     _answer([_O.TRANSFER], _LIVE, _FREE, "not_held", forced=True),
-    _answer(FORCEABLE - {_O.RELEASE}, _OVER, _FREE, "ended", forced=True),
+    _answer(FORCEABLE - {_O.RELEASE, _O.CLAIM}, _OVER, _FREE, "ended", forced=True),
     # -- the rest of a todo's life
     _grant([_O.REOPEN], _STUCK | _ENDED, _FREE, (_E.FENCE, _E.REOPEN), forced=False),
     _answer([_O.REOPEN], _READY, _FREE, "not_ended", forced=False),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from loopx_git.core.change import ChangeSet, PutFormat, PutGoal, PutLease, PutPeer, PutPolicy, PutTodo
-from loopx_git.format import files, layout, policy_file, record, version
+from loopx_git.core.change import ChangeSet, PutFormat, PutGoal, PutLease, PutLoop, PutPeer, PutPolicy, PutTodo
+from loopx_git.format import files, layout, loop_record, policy_file, record, version
 from loopx_git.format.message import Message
 from loopx_git.format.tree import Tree
 
@@ -19,6 +19,8 @@ def encode(change: ChangeSet, tree: Tree | None) -> dict[str, bytes | None]:
                 written[layout.POLICY] = policy_file.dump(policy)
             case PutLease(goal, lease):
                 written[layout.lease(goal, lease.todo)] = record.dump(lease)
+            case PutLoop(loop):
+                written[layout.loop(loop.name)] = loop_record.dump(loop)
             case PutPeer(peer):
                 path = layout.peer(peer.agent)
                 data = _blob(tree, path)

@@ -12,6 +12,7 @@ ROOT = ".loopx"
 FORMAT = f"{ROOT}/format"
 POLICY = f"{ROOT}/policy.toml"
 PEERS = f"{ROOT}/peers"
+LOOPS = f"{ROOT}/loops"
 GOALS = f"{ROOT}/goals"
 
 
@@ -19,6 +20,7 @@ class PathKind(StrEnum):
     FORMAT = "format"
     POLICY = "policy"
     PEER = "peer"
+    LOOP = "loop"
     GOAL = "goal"
     TODO = "todo"
     ARCHIVED = "archived"
@@ -36,6 +38,10 @@ class Place:
 
 def peer(agent: str) -> str:
     return f"{PEERS}/{agent}.md"
+
+
+def loop(name: str) -> str:
+    return f"{LOOPS}/{name}.json"
 
 
 def goal(goal_id: str) -> str:
@@ -73,6 +79,8 @@ def parse(path: str) -> Place:
     match parts:
         case [".loopx", "peers", file] if file.endswith(".md") and ids.is_valid("agent", file[:-3]):
             return Place(PathKind.PEER, name=file[:-3])
+        case [".loopx", "loops", file] if file.endswith(".json") and ids.is_valid("agent", file[:-5]):
+            return Place(PathKind.LOOP, name=file[:-5])
         case [".loopx", "goals", goal_id, "goal.md"] if ids.is_valid("goal", goal_id):
             return Place(PathKind.GOAL, goal=goal_id)
         case [".loopx", "goals", goal_id, folder, _, file] if ids.is_valid("goal", goal_id):

@@ -38,7 +38,7 @@ from loopx_git.core.times import after as ending
 from loopx_git.core.times import parse_time
 from loopx_git.core.todo import Todo
 from loopx_git.errors import InvalidState, LoopXError
-from loopx_git.format import files, layout, record
+from loopx_git.format import files, layout, loop_record, record, replay_loop
 from loopx_git.format.encode import encode, message_of
 from loopx_git.format.layout import PathKind, Place
 from loopx_git.format.message import Message
@@ -145,6 +145,11 @@ def _command(
             RegisterPeer(peer.agent, peer.kind, peer.capabilities),
             Moment(peer.created_at if known is None else at),
         )
+    changed_loops = [place.name for place in places.values() if place.kind is PathKind.LOOP]
+    if op is Op.LOOP or (op is Op.CLAIM and changed_loops):
+        _only(places, PathKind.LOOP, op)
+        command, named = replay_loop.command_of(before, after, changed_loops[0], message)
+        return command, _soon(at) if named is None else Moment(named, _Unless(_LONG_AGO), _Unless(_NEVER))
     if op is Op.ADD:
         place = _only(places, PathKind.TODO, op)
         todo = _todo_after(after, place.goal, place.name)
@@ -190,7 +195,7 @@ def _on_todo(
     fields: dict[str, Any] = {}
     status = None
     now = at
-    if operation is Operation.CLAIM and message.reason is None:
+    if operation is Operation.CLAIM:
         now = lease_new.acquired_at or at
     elif operation is Operation.RENEW:
         now = lease_new.renewed_at or at
@@ -236,6 +241,7 @@ def _on_todo(
         to=lease_new.holder,
         exclusive=True,
         validated=old.validate,
+        code=message.code if operation is Operation.COMPLETE else None,
         successor=successor,
         successor_title=title,
         renewals=message.renew,
@@ -296,6 +302,8 @@ def _decode(place: Place, data: bytes, path: str) -> object:
             return files.load_todo(data, place.goal, place.name, archived=archived, name=path)
         case PathKind.LEASE:
             return record.load(data, place.name, name=path)
+        case PathKind.LOOP:
+            return loop_record.load(data, place.name, path=path)
         case PathKind.PEER:
             return files.load_peer(data, place.name, name=path)
         case PathKind.GOAL:

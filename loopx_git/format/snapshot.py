@@ -7,11 +7,12 @@ from typing import Any
 
 from loopx_git.core import ids
 from loopx_git.core.lease import Lease
+from loopx_git.core.loop import Loop
 from loopx_git.core.peer import Goal, Peer
 from loopx_git.core.policy import Policy
 from loopx_git.core.todo import FILE_MAX, Todo
 from loopx_git.errors import InvalidState
-from loopx_git.format import files, layout, policy_file, record, version
+from loopx_git.format import files, layout, loop_record, policy_file, record, version
 from loopx_git.format.tree import Tree
 
 
@@ -68,6 +69,30 @@ class TreeSnapshot:
             try:
                 place = layout.parse(path)
                 files.load_peer(self.tree.blob(path) or b"", place.name, name=path)
+            except InvalidState as error:
+                yield error
+
+    def loop(self, name: str) -> Loop | None:
+        path = layout.loop(name)
+        data = self.tree.blob(path) if ids.is_valid("agent", name) else None
+        return None if data is None else loop_record.load(data, name, path=path)
+
+    def loops(self) -> Iterable[Loop]:
+        for item in self._loops():
+            if isinstance(item, Loop):
+                yield item
+
+    def broken_loops(self) -> Iterable[InvalidState]:
+        """What is stored under loops/ but cannot be read."""
+        for item in self._loops():
+            if isinstance(item, InvalidState):
+                yield item
+
+    def _loops(self) -> Iterator[Loop | InvalidState]:
+        for name in self.tree.names(layout.LOOPS):
+            path = f"{layout.LOOPS}/{name}"
+            try:
+                yield loop_record.load(self.tree.blob(path) or b"", layout.parse(path).name, path=path)
             except InvalidState as error:
                 yield error
 

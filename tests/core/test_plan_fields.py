@@ -24,7 +24,7 @@ from loopx_git.core.commands import (
 from loopx_git.core.edit import edited
 from loopx_git.core.fields import CHECKS, EDITABLE, why_bad
 from loopx_git.core.peer import ClaimMode, GoalStatus, PeerKind, PeerStatus
-from loopx_git.core.table import Operation
+from loopx_git.core.table import FORCEABLE, Operation
 from loopx_git.core.todo import TITLE_MAX, Status
 from loopx_git.errors import LoopXError
 
@@ -343,8 +343,7 @@ def test_force_and_reason_go_together(world: World, operation: Operation, fields
 
 @pytest.mark.parametrize(
     "operation",
-    [op for op in Operation if op not in (Operation.RELEASE, Operation.UPDATE, Operation.SUPERSEDE, Operation.CANCEL,
-                                          Operation.TRANSFER)],
+    [op for op in Operation if op not in FORCEABLE - {Operation.CLAIM}],
 )  # fmt: skip
 def test_what_cannot_be_forced(world: World, operation: Operation) -> None:
     command = OnTodo(operation, tid(0), force=True, reason="because", to="bob")

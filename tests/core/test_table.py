@@ -14,6 +14,7 @@ from loopx_git.core.commands import OnTodo
 from loopx_git.core.lease import Ended, Lease, Moment
 from loopx_git.core.peer import ClaimMode
 from loopx_git.core.plan import plan
+from loopx_git.core.plan_todo import decide
 from loopx_git.core.table import (
     EFFECT_WORDS,
     FINISHED,
@@ -117,7 +118,7 @@ def test_only_what_acquires_answers_11_and_only_when_somebody_else_is_in_time() 
         row = look_up(operation, status, hold, forced)
         if row.code == 11:
             assert operation in ACQUIRING and hold in (Hold.OTHER, Hold.SIBLING)
-        if operation in ACQUIRING and status not in OVER and hold is Hold.OTHER:
+        if operation in ACQUIRING and status not in OVER and hold is Hold.OTHER and not forced:
             assert row.code == 11
 
 
@@ -153,7 +154,7 @@ def test_an_ended_todo_with_a_holder_is_invalid_for_every_operation() -> None:
 
 
 def test_an_operator_can_force_what_is_forceable_against_any_holder() -> None:
-    for operation in FORCEABLE:
+    for operation in FORCEABLE - {Operation.CLAIM}:
         for status in set(Status) - OVER:
             for hold in HELD:
                 row = look_up(operation, status, hold, True)
@@ -162,6 +163,17 @@ def test_an_operator_can_force_what_is_forceable_against_any_holder() -> None:
                 own = operation is Operation.RELEASE and hold in (Hold.MINE, Hold.LATE)
                 # To end somebody's claim from outside raises the epoch, so that the former holder is refused.
                 assert (Effect.FENCE in row.effects) == (ends and not own)
+
+
+def test_a_forced_claim_takes_what_is_ready_from_anybody_and_leaves_its_own_alone() -> None:
+    for status in (Status.OPEN, Status.IN_PROGRESS):
+        for hold in HELD - {Hold.MINE, Hold.LATE}:
+            row = look_up(Operation.CLAIM, status, hold, True)
+            assert row.verdict is Verdict.GRANT
+            assert row.effects[0] is Effect.TAKEOVER
+        assert look_up(Operation.CLAIM, status, Hold.MINE, True).reason == "already_yours"
+    for status in (Status.BLOCKED, Status.NEEDS_HUMAN):
+        assert look_up(Operation.CLAIM, status, Hold.OTHER, True).reason == "not_ready"
 
 
 def test_the_epoch_rises_at_most_once_and_never_at_a_renewal() -> None:
@@ -349,7 +361,10 @@ def check_cell(operation: Operation, status: Status, hold: Hold, forced: bool, s
     where = f"{operation} {status} {hold} ({scene.name})"
     command = command_of(operation, hold, scene, forced)
     try:
-        change = plan(snapshot, command, actor, Moment(NOW), REQUEST)
+        # A claim is forced through a loop's own command, which asks the same table.
+        change = (decide if forced and operation is Operation.CLAIM else plan)(
+            snapshot, command, actor, Moment(NOW), REQUEST
+        )
     except LoopXError as refusal:
         assert row.verdict is Verdict.REFUSE, f"{where}: {refusal}"
         assert refusal.code == row.code, where

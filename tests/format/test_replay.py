@@ -24,17 +24,22 @@ from loopx_git.core.change import Actor, Op
 from loopx_git.core.commands import (
     AddTodo,
     Beat,
+    ClaimTask,
     CloseGoal,
     Command,
+    CountTick,
     CreateGoal,
+    CreateLoop,
     DropSoftClaim,
     OnTodo,
     RegisterPeer,
     RenewAll,
+    SetLoopStatus,
     SetPeerStatus,
     SetPolicy,
 )
 from loopx_git.core.lease import Ended, Lease
+from loopx_git.core.loop import LoopStatus
 from loopx_git.core.peer import ClaimMode, PeerKind, PeerStatus
 from loopx_git.core.table import FORCEABLE, NEEDS_CLAIM, Effect, Operation, look_up
 from loopx_git.core.todo import Note, Status
@@ -47,6 +52,7 @@ from loopx_git.store.validate import Checker, Fault
 
 DAVE = Actor("dave", "dave-session")
 ACTORS = [ALICE, BOB, CAROL, Actor("alice", "another"), Actor("bob", "another"), DAVE]
+LOOPS = ["loop-a", "loop-b", "loop-c"]
 SCOPES = [(), (), ("src/a",), ("src/b", "docs"), ("src",), ("*.md",)]
 POLICY = [
     ("claims.ttl", ["10m", "2h", "none", "45s"]),
@@ -85,6 +91,9 @@ class Story:
         actor = draw.choice(ACTORS)
         if (not on and draw.random() < 0.5) or all(isinstance(item, OnTodo) and item.force for item in commands):
             actor = OPERATOR
+        elif isinstance(commands[0], (ClaimTask, CountTick)):
+            commands = commands[:1]
+            actor = Actor(commands[0].loop, draw.choice([*["at-home"] * 5, "elsewhere"]))
         elif isinstance(commands[0], OnTodo) and commands[0].todo in self.todos and draw.random() < 0.7:
             actor = self.holder(commands[0].todo) or actor
         before = self.world.tip
@@ -144,7 +153,26 @@ class Story:
             return draw.choice(
                 [Beat(), RenewAll(), DropSoftClaim(draw.choice(self.todos), draw.choice(["bob", "erin"]))]
             )
+        if kind < 0.36:
+            return self.on_loop()
         return self.on_todo()
+
+    def on_loop(self) -> Command:
+        draw, loop = self.draw, self.draw.choice(LOOPS)
+        known = self.world.snapshot().loop(loop)
+        if known is None:
+            return CreateLoop(loop)
+        if draw.random() < 0.2:
+            status = draw.choice(list(LoopStatus))
+            reason = draw.choice([None, "the tests are red"]) if status is LoopStatus.HALTED else None
+            return SetLoopStatus(loop, status, draw.random() < 0.7, reason)
+        if draw.random() < 0.4:
+            return CountTick(loop, known.iterations + draw.choice([0, 1, 1, 1]))
+        force = draw.random() < 0.2
+        resume = not force and draw.random() < 0.3
+        return ClaimTask(
+            loop, draw.choice(self.todos[-10:]), resume=resume, force=force, reason="it must be" if force else None
+        )
 
     def new_id(self) -> str:
         return f"todo_{self.draw.getrandbits(48):012x}"
@@ -230,7 +258,11 @@ def test_every_legal_history_verifies_in_parts() -> None:
 def test_the_histories_hold_every_operation_and_effect() -> None:
     """Else the tests above could be about less than they say."""
     ops = Counter(said.op for seed in SEEDS for said in story(seed).world.messages())
-    assert set(ops) == set(Op) - {Op.LOOP, Op.ADOPT}
+    assert set(ops) == set(Op) - {Op.ADOPT}
+    looped = [said for seed in SEEDS for said in story(seed).world.messages() if said.agent in LOOPS]
+    assert {said.op for said in looped if said.op in (Op.CLAIM, Op.LOOP)} == {Op.CLAIM, Op.LOOP}
+    assert any(said.op is Op.CLAIM and said.reason for said in looped)
+    assert any(said.op is Op.CLAIM and said.prev for said in looped)
     effects = sum((story(seed).effects for seed in SEEDS), Counter())
     assert set(effects) == set(Effect)
     codes = sum((story(seed).codes for seed in SEEDS), Counter())

@@ -1,0 +1,171 @@
+"""Plans of loops: create, pause, resume, halt, approve, claim a task, count a tick.
+
+A loop's claim and its record change in one commit, so there is no moment at which they disagree: the claim is
+decided by the table, like every other, and what is checked is every live claim, of loops and of all other peers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loopx_git.core import ids, resolve
+from loopx_git.core.change import Actor, ChangeSet, Op, PutLoop, PutPeer, Write
+from loopx_git.core.claim import hold_of
+from loopx_git.core.commands import ClaimTask, CountTick, CreateLoop, OnTodo, SetLoopStatus
+from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.loop import Loop, LoopStatus, is_over
+from loopx_git.core.peer import Peer, PeerKind, PeerStatus
+from loopx_git.core.plan_setup import subject
+from loopx_git.core.plan_todo import decide
+from loopx_git.core.snapshot import Snapshot
+from loopx_git.core.table import Hold, Operation
+from loopx_git.core.todo import bad_line
+from loopx_git.errors import NotAllowed, NotFound, UsageError
+
+
+def tracked(snapshot: Snapshot, name: str) -> Loop:
+    """The loop's record; NotFound (`loop_untracked`) when nobody made that loop."""
+    ids.check("agent", name, where="loop")
+    loop = snapshot.loop(name)
+    if loop is None:
+        near = [other.name for other in snapshot.loops() if ids.folded(other.name) == ids.folded(name)]
+        raise NotFound(
+            f"there is no loop {name!r}" + (f"; did you mean {near[0]}?" if near else ""),
+            hint=f"git loopx loop create {name}",
+            about={"loop": name, "reason": "loop_untracked"},
+        )
+    return loop
+
+
+def owns(snapshot: Snapshot, loop: Loop) -> Lease | None:
+    """The lease of the loop's current task while the loop holds it under its session, else None."""
+    if loop.current_task is None:
+        return None
+    goals = snapshot.goals_of(loop.current_task)
+    lease = snapshot.lease(goals[0], loop.current_task) if len(goals) == 1 else None
+    mine = lease is not None and lease.holder == loop.name and lease.session in (None, loop.session)
+    return lease if mine else None
+
+
+def create(snapshot: Snapshot, command: CreateLoop, actor: Actor, moment: Moment) -> ChangeSet:
+    """The record of a new loop, and its peer; nothing to do for a loop that is there."""
+    name = ids.check("agent", command.loop, where="loop")
+    known, peer = snapshot.loop(name), snapshot.peer(name)
+    text = subject(f"loop {name} created by {actor.name}")
+    facts = {"loop": name, "created": known is None}
+    if known is not None:
+        return ChangeSet(Op.LOOP, actor, text, facts=facts)
+    writes: list[Write] = [PutLoop(Loop(name, moment.now, actor.name))]
+    if peer is None:
+        writes.insert(0, PutPeer(Peer(name, moment.now, actor.name, PeerKind.LOOP)))
+    elif peer.agent != name or peer.kind is not PeerKind.LOOP or peer.status is PeerStatus.RETIRED:
+        what = "retired" if peer.status is PeerStatus.RETIRED else f"registered as {peer.kind}"
+        raise NotAllowed(
+            f"the name {name} is taken: the peer {peer.agent} is {what}",
+            hint="choose another name: git loopx peer list",
+            about={"loop": name, "agent": peer.agent},
+        )
+    return ChangeSet(Op.LOOP, actor, text, tuple(writes), facts=facts)
+
+
+def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, moment: Moment) -> ChangeSet:
+    """Pausing, halting and going on keep the task; what was halted goes on only when somebody else approves."""
+    loop = tracked(snapshot, command.loop)
+    if command.reason is not None:
+        bad = bad_line(command.reason, 300)
+        if bad:
+            raise UsageError(f"the reason {bad}", hint="--reason TEXT, one line of 300 characters at most")
+    facts = {"loop": loop.name, "status": command.status.value, "former": loop.status.value}
+    halted, wanted = loop.status is LoopStatus.HALTED, command.status
+    approved = command.approve and wanted is LoopStatus.RUNNING
+    if halted and wanted is not LoopStatus.HALTED and not approved:
+        raise NotAllowed(
+            f"the loop {loop.name} is halted" + (f" ({loop.reason})" if loop.reason else ""),
+            hint=f"git loopx loop approve {loop.name}",
+            about={"loop": loop.name, "status": loop.status.value},
+        )
+    if approved and halted and actor.name == loop.name:
+        raise NotAllowed(
+            f"the loop {loop.name} cannot approve itself",
+            hint="somebody else approves it: leave out --agent, or name another one",
+            about={"loop": loop.name},
+        )
+    after = replace(loop, status=wanted, reason=command.reason if wanted is LoopStatus.HALTED else None)
+    if loop.status is wanted and (command.reason is None or after == loop):
+        return ChangeSet(Op.LOOP, actor, "", facts=facts)
+    text = subject(f"loop {loop.name} {wanted.value} by {actor.name}")
+    return ChangeSet(Op.LOOP, actor, text, (PutLoop(after),), reason=command.reason, facts=facts)
+
+
+def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+    """The todo's lease for the loop, and the loop's record, in one commit; nothing at all when it has it already."""
+    loop = tracked(snapshot, command.loop)
+    if loop.status is LoopStatus.HALTED:
+        raise NotAllowed(
+            f"the loop {loop.name} is halted" + (f" ({loop.reason})" if loop.reason else ""),
+            hint=f"git loopx loop approve {loop.name}",
+            about={"loop": loop.name, "status": loop.status.value, "reason": "loop_halted"},
+        )
+    check_home(loop, actor, moves=command.resume)
+    goal, todo = resolve.todo(snapshot, command.todo, command.goal)
+    held = owns(snapshot, loop)
+    if held is not None and held.todo != todo:
+        raise NotAllowed(
+            f"the loop {loop.name} has a task: {held.todo} (epoch {held.epoch})",
+            hint=f"finish it, or: git loopx todo release {held.todo} --agent {loop.name} --session {loop.session}",
+            about={"loop": loop.name, "current_task": held.todo, "reason": "loop_has_task"},
+        )
+    operation = Operation.RESUME if command.resume else Operation.CLAIM
+    asked = OnTodo(
+        operation, todo, goal, force=command.force, reason=command.reason, ttl=None, exclusive=True, renewals=()
+    )
+    change = decide(snapshot, asked, actor, moment, request)
+    after = replace(loop, session=actor.session, current_task=todo)
+    facts = {**change.facts, "loop": loop.name}
+    if not change.writes and after == loop:
+        return replace(change, facts=facts)
+    # The lease may be the loop's already (taken by `todo claim` under its session): then only the record is written.
+    op = Op.CLAIM if change.writes else Op.LOOP
+    text = subject(f"{op} {todo} by {loop.name}")
+    return replace(change, op=op, subject=text, writes=(*change.writes, PutLoop(after)), facts=facts)
+
+
+def count(snapshot: Snapshot, command: CountTick, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+    """One iteration more; a task that is over or lost is let go of."""
+    loop = tracked(snapshot, command.loop)
+    check_home(loop, actor, moves=False)
+    if loop.iterations >= command.iteration:
+        counted = {"loop": loop.name, "iterations": loop.iterations, "released": None}
+        return ChangeSet(Op.LOOP, actor, "", facts=counted)
+    after = replace(loop, iterations=loop.iterations + 1, last_tick=moment.now, session=actor.session)
+    facts: dict[str, object] = {"loop": loop.name, "iterations": after.iterations, "released": None}
+    base = ChangeSet(Op.LOOP, actor, subject(f"loop {loop.name} tick {after.iterations}"), facts=facts)
+    if loop.current_task is None:
+        return replace(base, writes=(PutLoop(after),))
+    task = loop.current_task
+    goal, _ = resolve.todo(snapshot, task)
+    lease = snapshot.lease(goal, task) or Lease(task)
+    mine = hold_of(lease, actor, None, moment, snapshot.policy.claims_skew) in (Hold.MINE, Hold.LATE)
+    base = replace(base, goal=goal, todo=task, epoch=lease.epoch)
+    if not mine:
+        writes: tuple[Write, ...] = (PutLoop(replace(after, current_task=None)),)
+        return replace(base, writes=writes, facts={**facts, "released": task})
+    if not is_over(snapshot.todo(goal, task)):
+        return replace(base, writes=(PutLoop(after),))
+    asked = OnTodo(Operation.RELEASE, task, goal, renewals=())
+    released = decide(snapshot, asked, actor, moment, request)
+    writes = (*released.writes, PutLoop(replace(after, current_task=None)))
+    return replace(base, writes=writes, epoch=released.epoch, facts={**facts, "released": task})
+
+
+def check_home(loop: Loop, actor: Actor, *, moves: bool) -> None:
+    """A loop lives in one clone: its session is in its record, and no other may act for it."""
+    if actor.name != loop.name:
+        raise UsageError(f"the loop {loop.name} is not {actor.name}", hint="leave out --agent: the loop acts itself")
+    if moves or loop.session is None or loop.session == actor.session:
+        return
+    raise NotAllowed(
+        f"the loop {loop.name} lives in another clone (session {loop.session})",
+        hint=f"if it has ended there: git loopx loop tick {loop.name} --resume",
+        about={"loop": loop.name, "session": loop.session, "reason": "loop_elsewhere"},
+    )

@@ -1,0 +1,57 @@
+"""Replay of loops: the command that a commit which changes a loop's record claims to be."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from loopx_git.core.change import Op
+from loopx_git.core.commands import ClaimTask, Command, CountTick, CreateLoop, SetLoopStatus
+from loopx_git.core.lease import Lease
+from loopx_git.core.loop import Loop, LoopStatus
+from loopx_git.errors import InvalidState
+from loopx_git.format.message import Message
+from loopx_git.format.snapshot import TreeSnapshot
+
+
+def command_of(
+    before: TreeSnapshot, after: TreeSnapshot, name: str, message: Message
+) -> tuple[Command, datetime | None]:
+    """(the command, the moment that its records name; None: they name none).
+
+    InvalidState when the record is gone, or says nothing that a command could have done.
+    """
+    known, loop = before.loop(name), after.loop(name)
+    if loop is None:
+        raise InvalidState(f"the record of the loop {name} is gone; it is never deleted", hint="git loopx verify")
+    if known is None:
+        return CreateLoop(name), loop.created_at
+    if loop.iterations != known.iterations:
+        return CountTick(name, loop.iterations), loop.last_tick
+    if (loop.status, loop.reason) != (known.status, known.reason):
+        approved = known.status is LoopStatus.HALTED and loop.status is LoopStatus.RUNNING
+        return SetLoopStatus(name, loop.status, approved, loop.reason), None
+    if message.todo is None or message.goal is None:
+        raise InvalidState(f"{message.op} of the loop {name} names no todo and goal", hint="git loopx verify")
+    return _claim(before, after, known, loop, message)
+
+
+def _claim(
+    before: TreeSnapshot, after: TreeSnapshot, known: Loop, loop: Loop, message: Message
+) -> tuple[ClaimTask, datetime | None]:
+    assert message.todo is not None and message.goal is not None
+    old = before.lease(message.goal, message.todo) or Lease(message.todo)
+    new = after.lease(message.goal, message.todo)
+    if message.goal not in after.goals_of(message.todo) or message.goal not in before.goals_of(message.todo):
+        raise InvalidState(f"there is no {message.todo} in the goal {message.goal}", hint="git loopx verify")
+    attempt = after.todo(message.goal, message.todo).attempts > before.todo(message.goal, message.todo).attempts
+    moved = known.session not in (None, message.session)
+    sibling = old.holder == loop.name and old.session != message.session and not attempt
+    command = ClaimTask(
+        loop.name,
+        message.todo,
+        message.goal,
+        resume=message.reason is None and (moved or sibling),
+        force=message.reason is not None,
+        reason=message.reason,
+    )
+    return command, new.acquired_at if new is not None and message.op is Op.CLAIM else None
