@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopx_git.cli.output import Output, wants_color
+from loopx_git.cli.output import Output, safe, wants_color
 from loopx_git.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ class Face:
 
             hooks = with_testing(hooks, os.environ)
         return hooks
+
+    def say(self, text: str) -> None:
+        """One line about what happens, beside the output of a command that is being run."""
+        self.output.err.write(f"loopx: {safe(text)}\n")
+        self.output.err.flush()
 
     def emit(self, kind: str, payload: Mapping[str, Any], lines: list[str], reading: Reading | None = None) -> None:
         """Print the result; a read adds how old it is."""

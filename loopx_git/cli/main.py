@@ -85,10 +85,13 @@ ROOT = LazyGroup(
 
 def main(argv: list[str]) -> int:
     """Run one command line and return its exit code; every error ends here."""
-    as_json = "--json" in argv
+    as_json = "--json" in (argv[: argv.index("--")] if "--" in argv else argv)
+    argv = _loop_claim(argv)
     try:
-        ROOT.main(args=argv, prog_name="git loopx", complete_var="_GIT_LOOPX_COMPLETE", standalone_mode=False)
+        ended = ROOT.main(args=argv, prog_name="git loopx", complete_var="_GIT_LOOPX_COMPLETE", standalone_mode=False)
         sys.stdout.flush()
+        # Without its own exit, click hands back the code of a command that asked for one.
+        return ended if isinstance(ended, int) else 0
     except LoopXError as error:
         return _report(error, as_json)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -112,6 +115,22 @@ def main(argv: list[str]) -> int:
         hint = "this is a bug of loopx-git; LOOPX_TRACEBACK=1 shows where; please report it"
         return _report(InternalError(text, hint=hint), as_json)
     return 0
+
+
+def _loop_claim(argv: list[str]) -> list[str]:
+    """`--claim-loop-task NAME --task T [--project P]` at the top level is `loop claim NAME ...`."""
+    flag = "--claim-loop-task"
+    spelt = next((word for word in argv if word == flag or word.startswith(flag + "=")), None)
+    before = argv[: argv.index(spelt)] if spelt is not None else []
+    if spelt is None or "--" in before or (before and before[0] in COMMANDS):
+        return argv
+    place = argv.index(spelt)
+    rest = argv[:place] + argv[place + 1 :]
+    if "=" in spelt:
+        return ["loop", "claim", *rest, "--", spelt.partition("=")[2]]
+    named = place < len(rest) and not rest[place].startswith("-")
+    name = [rest.pop(place)] if named else []
+    return ["loop", "claim", *rest, *(["--", *name] if name else [])]
 
 
 def _report(error: LoopXError, as_json: bool) -> int:

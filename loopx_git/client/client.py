@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from loopx_git.client.heartbeat import Heartbeat
     from loopx_git.client.history import History
     from loopx_git.client.hold import Hold
+    from loopx_git.client.loops import Loops
     from loopx_git.client.peers import Peers, PolicyKeys
+    from loopx_git.client.run import Run
     from loopx_git.client.setup import Setup
     from loopx_git.client.task_lease import TaskLease
     from loopx_git.client.todos import Todos
@@ -96,6 +98,12 @@ class Client:
         from loopx_git.client.history import History
 
         return History(self)
+
+    @cached_property
+    def loop(self) -> Loops:
+        from loopx_git.client.loops import Loops
+
+        return Loops(self)
 
     @cached_property
     def setup(self) -> Setup:
@@ -220,6 +228,14 @@ class Client:
         from loopx_git.client.hold import Hold
 
         return Hold(self, todo_id, agent_id=agent_id, goal_id=goal_id, ttl=ttl, on_lost=on_lost)
+
+    def run(self, argv: Sequence[str], *, todo_id: str | None = None, **settings: Any) -> Run:
+        """Claim a todo (None: the next that fits), work on it with the command `argv`, and settle it by the exit
+        code. Further settings: agent_id, goal_id, ttl, on_exit (the table, as text), branch, worktree,
+        keep_worktree, grace (seconds), say (told what happens)."""
+        from loopx_git.client.run import run
+
+        return run(self, argv, todo_id=todo_id, **settings)
 
     @property
     def notes(self) -> Sequence[str]:

@@ -28,6 +28,7 @@ KEYS: Mapping[str, Mapping[str, type]] = {
         "mode": str, "paths": list, "exempt": list, "require": str, "unidentified": str, "stale_after": str,
         "offline_push": str, "renew_on_commit": bool, "branches": list, "since": str,
     },
+    "run": {"on_exit": str},
     "validate": {"allow": list},
 }  # fmt: skip
 
@@ -43,6 +44,7 @@ class Settings:
              git configuration says it (that settles a move)
     timeout  the time budget of one command, in seconds
     max_age  seconds after which a read fetches first
+    on_exit  how `run` settles by exit code, as the user writes it ("": by the default alone)
     """
 
     remote: str
@@ -54,6 +56,7 @@ class Settings:
     session: str | None
     timeout: float
     max_age: float
+    on_exit: str
     depth: int | None
     sign: bool
     allow: tuple[tuple[str, ...], ...]
@@ -98,7 +101,8 @@ def resolve(repository: Repository, flags: Mapping[str, Any], env: Mapping[str, 
         candidates = (
             (flags.get(name), f"--{name}"),
             (env.get(f"LOOPX_{name.upper()}") or None, f"LOOPX_{name.upper()}"),
-            (repository.value(f"loopx.{name}"), f"git config loopx.{name}"),
+            # git allows no underscore in a key.
+            (repository.value(f"loopx.{name.replace('_', '')}"), f"git config loopx.{name.replace('_', '')}"),
             (where.get(name) if stored is None else tables.get(stored, {}).get(name), FILE),
             (default, "default"),
         )
@@ -128,6 +132,7 @@ def resolve(repository: Repository, flags: Mapping[str, Any], env: Mapping[str, 
         session=_named("session", choose("session"), origins),
         timeout=_seconds("timeout", choose("timeout", "30s"), origins, 0.1),
         max_age=_seconds("max_age", choose("max_age", "30s", stored="sync"), origins, 0.0),
+        on_exit=str(choose("on_exit", "", stored="run")),
         depth=_depth(tables.get("sync", {}).get("depth"), path),
         sign=(repository.value("loopx.sign") or "false").lower() in ("true", "yes", "on", "1"),
         allow=allow_of(tables, path),

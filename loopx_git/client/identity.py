@@ -27,10 +27,18 @@ def session_of(repository: Repository, agent: str, entropy: Callable[[int], byte
     The file names the folder that it was made for: a copied clone is another machine's, and its session would
     otherwise be two holders at once.
     """
-    folder = os.path.join(repository.git_dir, "loopx", "sessions")
+    return _session_in(os.path.join(repository.git_dir, "loopx", "sessions"), repository.git_dir, agent, entropy)
+
+
+def session_of_loop(repository: Repository, loop: str, entropy: Callable[[int], bytes]) -> str:
+    """One session per clone and loop, whatever the worktree: ticks may come from anywhere in it."""
+    return _session_in(os.path.join(repository.home, "loops"), repository.common_dir, loop, entropy)
+
+
+def _session_in(folder: str, place_of: str, agent: str, entropy: Callable[[int], bytes]) -> str:
     path = os.path.join(folder, f"{ids.check('agent', agent)}.json")
-    status = os.stat(repository.git_dir)
-    place = [os.path.realpath(repository.git_dir), status.st_dev, status.st_ino]
+    status = os.stat(place_of)
+    place = [os.path.realpath(place_of), status.st_dev, status.st_ino]
     known = _read(path, place)
     if known is not None:
         return known

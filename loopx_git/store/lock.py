@@ -16,8 +16,9 @@ _POLL = 0.01
 
 
 @contextmanager
-def locked(folder: str, timeout: float) -> Iterator[float]:
-    """Hold `<folder>/lock`, waiting at most `timeout` seconds; yields how long it waited.
+def locked(folder: str, timeout: float, what: str = "loopx command of this clone") -> Iterator[int]:
+    """Hold `<folder>/lock`, waiting at most `timeout` seconds; yields the open file, which a child may inherit
+    and thereby hold the lock on. `what` names the owner in the message.
 
     flock, so that a killed owner leaves nothing behind. O_NOFOLLOW and no truncation before the lock is held:
     a planted symlink or a running owner loses nothing. POSIX only: Windows has no flock, and its mandatory
@@ -46,14 +47,14 @@ def locked(folder: str, timeout: float) -> Iterator[float]:
             if waited >= timeout:
                 owner = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
                 raise Contention(
-                    f"another loopx command of this clone (pid {owner}) did not end within {timeout:g} s",
+                    f"another {what} (pid {owner}) did not end within {timeout:g} s",
                     hint="run the same command again, or give it longer: --timeout 120",
                     about={"pid": owner},
                 )
             time.sleep(min(_POLL, timeout - waited))
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
-        yield time.monotonic() - started
+        yield handle
     finally:
         # Closing drops the lock; the pid stays for whoever looks.
         os.close(handle)

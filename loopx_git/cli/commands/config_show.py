@@ -27,6 +27,7 @@ def main(face: Face) -> None:
         "timeout": (f"{settings.timeout:g}s", settings.origins["timeout"]),
         "sync.max_age": (f"{settings.max_age:g}s", settings.origins["max_age"]),
         "sync.depth": (settings.depth, file if settings.depth else "default"),
+        "run.on_exit": (settings.on_exit or None, settings.origins["on_exit"]),
         "sign": (settings.sign, "git config loopx.sign" if settings.sign else "default"),
         "validate.allow": (len(settings.allow), file if settings.allow else "default"),
     }

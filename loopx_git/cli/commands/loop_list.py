@@ -1,0 +1,19 @@
+"""`git loopx loop list`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.cli.loop_lines import loop_line
+
+
+@command("list", example="git loopx loop list --fresh")
+@click.option("--fresh", is_flag=True, help="Fetch first.")
+@click.option("--offline", is_flag=True, help="Never fetch.")
+def main(face: Face, fresh: bool, offline: bool) -> None:
+    """List loops: claim, status, iterations, last tick."""
+    found, reading = face.client.loop.list(fresh=fresh, offline=offline)
+    now = face.client.moment().now
+    lines = [loop_line(view, now) for view in found] or ["no loops: git loopx loop create NAME"]
+    face.emit("loops", {"loops": [view.as_json() for view in found]}, lines, reading)

@@ -1,0 +1,17 @@
+"""`git loopx loop pause`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.cli.loop_lines import loop_line
+
+
+@command("pause", example="git loopx loop pause nightly")
+@click.argument("name")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+def main(face: Face, name: str, dry_run: bool) -> None:
+    """Let a loop rest: its ticks are skipped, and it keeps its task."""
+    view = face.client.loop.pause(name, dry_run=dry_run)
+    face.emit("loop", {**view.as_json(), "dry_run": dry_run}, [loop_line(view, face.client.moment().now)])

@@ -1,0 +1,99 @@
+"""Attending a command that works under a claim: signals reach it, and it ends when the claim is lost."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client.keep import Keeper
+from loopx_git.core.lease import Lease, margin
+from loopx_git.format import layout
+from loopx_git.store.child import Child
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.client.views import TodoView
+
+#: What reaches the runner while the command works: ("signal", number), ("lost", error), ("exit", status).
+Inbox = queue.SimpleQueue[tuple[str, object]]
+#: Seconds between TERM and KILL, unless the caller says otherwise.
+GRACE = 10.0
+#: Signals after which a command that does not end is killed; any other is only passed on.
+_ENDING = frozenset({signal.SIGTERM, signal.SIGHUP})
+
+
+def exported(view: TodoView, session: str, file: str, branch: str | None = None) -> dict[str, str]:
+    """What the command finds in its environment."""
+    lease = view.lease.lease
+    found = {
+        "LOOPX_TODO": view.id, "LOOPX_GOAL": view.todo.goal, "LOOPX_AGENT": lease.holder or "",
+        "LOOPX_SESSION": session, "LOOPX_EPOCH": str(lease.epoch), "LOOPX_TODO_FILE": file,
+    }  # fmt: skip
+    return found if branch is None else {**found, "LOOPX_BRANCH": branch}
+
+
+@contextmanager
+def todo_file(client: Client, view: TodoView) -> Iterator[str]:
+    """A read-only copy of the todo as it is at the last known tip; gone when the block ends."""
+    reading = client.read_known()
+    path = layout.todo(view.todo.goal, view.id, archived=view.todo.archived)
+    data = client.snapshot(reading).tree.blob(path) or b""
+    with tempfile.TemporaryDirectory(prefix="loopx-") as folder:
+        copy = os.path.join(folder, f"{view.id}.md")
+        with open(copy, "wb") as file:
+            file.write(data)
+        os.chmod(copy, 0o444)
+        yield copy
+
+
+def attend(
+    client: Client, argv: Sequence[str], lease: Lease, *, agent: str | None, session: str, began: float,
+    cwd: str, env: Mapping[str, str], inbox: Inbox, grace: float = GRACE, keep: Sequence[int] = (),
+) -> tuple[int, Keeper, int | None]:  # fmt: skip
+    """Run the command under the claim until it ends: (its status, the keeper, the signal that ended it or None).
+
+    The lease is renewed meanwhile and looked at every sync.max_age. Once it is lost the whole group gets TERM, and
+    KILL before the claim's time is over for others. Signals put into `inbox` reach the group; after TERM or HUP it
+    is killed when `grace` seconds have passed.
+    """
+    keeper = Keeper(
+        client, lease, agent=agent, session=session, began=began, look=max(1.0, client.connection.settings.max_age),
+        on_lost=lambda error: inbox.put(("lost", error)),
+    )  # fmt: skip
+    child = Child(argv, cwd=cwd, env=env, events=inbox, grace=grace, keep=keep)
+    told: int | None = None
+    keeper.start()
+    clock = client.connection.hooks.clock
+    kill_at = float("inf")
+    try:
+        while True:
+            kind, value = _next(inbox)
+            if kind == "exit":
+                assert isinstance(value, int)
+                return value, keeper, told
+            if kind == "signal":
+                assert isinstance(value, int)
+                told = value
+                child.signal(value)
+                if value in _ENDING:
+                    kill_at = min(kill_at, clock.counting() + grace)
+            if keeper.lost is not None:
+                child.end(min(grace, grace if lease.ttl_s is None else margin(lease.ttl_s)))
+            elif clock.counting() > kill_at:
+                child.signal(signal.SIGKILL)
+    finally:
+        keeper.stop()
+        child.close(min(grace, 2.0) if keeper.lost is None else 0.0)
+
+
+def _next(inbox: Inbox) -> tuple[str, Any]:
+    """The next event; after a moment without any, time has passed: deadlines are looked at."""
+    try:
+        return inbox.get(timeout=0.25)
+    except queue.Empty:
+        return "time", None

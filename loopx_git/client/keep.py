@@ -1,0 +1,165 @@
+"""Keeping a claim alive in the background, and knowing at once when it is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loopx_git.core.lease import Ended, Lease, margin
+from loopx_git.errors import Contention, InvalidState, LoopXError, NotYourClaim, OutcomeUnknown, RemoteFailure
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+
+#: A claim without a time bound is renewed so often, in seconds: its peer shall not be taken for gone.
+UNBOUND_EVERY = 3600.0
+#: Endings that only the holder itself can have brought about without raising the epoch.
+_OWN_ENDINGS = frozenset({Ended.RELEASED, Ended.COMPLETED, Ended.SUPERSEDED, Ended.CANCELLED})
+#: What a renewal or a look may fail with although the claim still stands.
+_UNKNOWN = (RemoteFailure, OutcomeUnknown, Contention)
+
+
+class Keeper:
+    """Renews one lease each third of its ttl from a thread, until `stop`.
+
+    lease    the claim as it was granted
+    began    the holder's counting clock before the claim was asked for: its deadline counts from there
+    look     seconds between two looks at the record (None: only renewals tell); an operator's forced release
+             is then noticed long before the next renewal
+    on_lost  called once, from the thread, with the reason
+
+    A renewal whose outcome is unknown keeps the claim until the holder's own deadline; then it counts as lost.
+    A claim that its own session has ended (completed, released) is `settled`, not lost.
+    """
+
+    def __init__(
+        self, client: Client, lease: Lease, *, agent: str | None, session: str, began: float,
+        look: float | None = None, on_lost: Callable[[NotYourClaim], None] | None = None,
+    ) -> None:  # fmt: skip
+        self._client, self.lease, self._agent, self._session = client, lease, agent, session
+        self._look, self._on_lost = look, on_lost
+        self._stop, self._guard = threading.Event(), threading.Lock()
+        self._lost: NotYourClaim | None = None
+        self._thread: threading.Thread | None = None
+        self.settled = False
+        ttl = lease.ttl_s
+        self._until = float("inf") if ttl is None else began + ttl - margin(ttl)
+        self._every = UNBOUND_EVERY if ttl is None else ttl / 3
+
+    @property
+    def lost(self) -> NotYourClaim | None:
+        """Why the claim is lost, or None while it is held or was ended by its own session."""
+        if self._lost is None and not self.settled and self._now() > self._until:
+            self.lose(self._past_deadline())
+        return self._lost
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name=f"loopx {self.lease.id}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; nothing is renewed after that."""
+        self._stop.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def lose(self, error: NotYourClaim) -> None:
+        """Note that the claim is lost; the first reason stays."""
+        with self._guard:
+            if self._lost is not None:
+                return
+            self._lost = error
+        self._stop.set()
+        if self._on_lost is not None:
+            self._on_lost(error)
+
+    # -- the thread
+
+    def _run(self) -> None:
+        from loopx_git.client.client import Client
+
+        connection = self._client.connection
+        # A client of its own: object stores are not shared between threads.
+        client = Client(connection.repository.cwd, connection.env, connection.flags, connection.hooks)
+        jitter = connection.hooks.jitter
+        renew_at = self._now() + self._every * (0.8 + 0.2 * jitter())
+        while True:
+            wait = max(0.0, renew_at - self._now())
+            looks = self._look is not None and self._look < wait
+            if self._stop.wait(self._look * (0.8 + 0.2 * jitter()) if looks and self._look is not None else wait):
+                return
+            if looks:
+                self._glance(client)
+            elif self._renew(client):
+                renew_at = self._now() + self._every * (0.8 + 0.2 * jitter())
+            else:
+                # Not known is not lost: try again soon, until our own deadline.
+                renew_at = self._now() + min(self._every, max(0.2, (self._until - self._now()) / 4))
+            if self.settled or self.lost is not None:
+                return
+
+    def _renew(self, client: Client) -> bool:
+        """One renewal; False when it is not known what came of it."""
+        began = self._now()
+        try:
+            client.task_lease.renew(self.lease.id, agent_id=self._agent, session=self._session)
+        except NotYourClaim as error:
+            self._ended(client, error)
+            return True
+        except _UNKNOWN:
+            return False
+        except LoopXError as error:
+            self.lose(NotYourClaim(error.message, hint=error.hint, about=error.about))
+            return True
+        if self.lease.ttl_s is not None:
+            self._until = began + self.lease.ttl_s - margin(self.lease.ttl_s)
+        return True
+
+    def _glance(self, client: Client) -> None:
+        """One look at the record on a freshly read tip."""
+        try:
+            record = self._record(client)
+        except (*_UNKNOWN, InvalidState):
+            # Cannot tell: the next renewal, or the deadline, decides.
+            return
+        if (record.holder, record.session, record.epoch) != (self.lease.holder, self._session, self.lease.epoch):
+            self._ended(client, self._gone(record), record)
+
+    def _ended(self, client: Client, error: NotYourClaim, record: Lease | None = None) -> None:
+        """Tell what the session ended itself from what was taken from it."""
+        try:
+            known = record or self._record(client)
+        except LoopXError:
+            self.lose(error)
+            return
+        if known.holder is None and known.epoch == self.lease.epoch and known.ended in _OWN_ENDINGS:
+            self.settled = True
+            return
+        self.lose(error)
+
+    def _record(self, client: Client) -> Lease:
+        snapshot = client.snapshot(client.read(fresh=True))
+        for goal in snapshot.goals_of(self.lease.todo):
+            found = snapshot.lease(goal, self.lease.todo)
+            if found is not None:
+                return found
+        return Lease(self.lease.todo)
+
+    def _now(self) -> float:
+        return self._client.connection.hooks.clock.counting()
+
+    def _gone(self, record: Lease) -> NotYourClaim:
+        whose = f"{record.holder} holds it" if record.holder else "nobody holds it"
+        return NotYourClaim(
+            f"the claim {self.lease.id} is over: {whose} (epoch {record.epoch})",
+            hint=f"git loopx todo show {self.lease.todo}",
+            about={"todo_id": self.lease.todo, "holder": record.holder, "epoch": record.epoch},
+        )
+
+    def _past_deadline(self) -> NotYourClaim:
+        return NotYourClaim(
+            f"the claim {self.lease.id} could not be renewed and is past its deadline",
+            hint=f"git loopx todo show {self.lease.todo}",
+            about={"todo_id": self.lease.todo, "epoch": self.lease.epoch},
+        )

@@ -1,0 +1,97 @@
+"""How a run is settled: from the command's exit status to what becomes of the claim, by a table the user can set."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.core.lease import Lease
+from loopx_git.errors import UsageError
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.client.views import TodoView
+
+
+class Outcome(StrEnum):
+    """What becomes of the todo; SETTLED: the command had ended its claim itself."""
+
+    COMPLETED = "completed"
+    RELEASED = "released"
+    BLOCKED = "blocked"
+    NEEDS_HUMAN = "needs_human"
+    SETTLED = "settled"
+
+
+#: Success completes; 75 is sysexits' "try again later"; an end by a signal says nothing about the work; any other
+#: failure stops the todo until somebody has looked, so that it does not fail for agent after agent.
+DEFAULT = "0=completed 75=released signal=released other=blocked"
+_RULE = re.compile(r"(?:([0-9]{1,3})(?:-([0-9]{1,3}))?|signal|other)=(completed|released|blocked|needs_human)")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rules in the order in which they are tried: (lowest code, highest code, outcome); `signal` for an end by a
+    signal, `other` for the rest."""
+
+    codes: tuple[tuple[int, int, Outcome], ...]
+    signal: Outcome
+    other: Outcome
+
+    def outcome(self, status: int) -> Outcome:
+        """For a status as Popen spells it: the exit code, or a signal as a negative number."""
+        if status < 0:
+            return self.signal
+        return next((outcome for low, high, outcome in self.codes if low <= status <= high), self.other)
+
+
+def parse(text: str) -> Table:
+    """The table of rules such as `0=completed 2-9=needs_human signal=released other=blocked`; what is not named
+    is as in DEFAULT. UsageError for anything else."""
+    codes: list[tuple[int, int, Outcome]] = []
+    rest: dict[str, Outcome] = {}
+    given = text.replace(",", " ").split()
+    for number, rule in enumerate([*given, *DEFAULT.split()]):
+        match = _RULE.fullmatch(rule)
+        if match is None:
+            raise UsageError(
+                f"{rule[:60]!r} is no rule for an exit code",
+                hint="such as --on-exit '0=completed 2-9=needs_human signal=released other=blocked'",
+            )
+        outcome = Outcome(match[3])
+        if match[1] is None:
+            name = rule.partition("=")[0]
+            if name in rest and number < len(given):
+                raise UsageError(f"{name!r} stands twice", hint="name each code once")
+            rest.setdefault(name, outcome)
+            continue
+        low, high = int(match[1]), int(match[2] or match[1])
+        if not low <= high <= 255:
+            raise UsageError(f"{rule!r} names no exit codes from 0 to 255", hint="such as 2-9=needs_human")
+        codes.append((low, high, outcome))
+    return Table(tuple(codes), rest["signal"], rest["other"])
+
+
+def settle(
+    client: Client, lease: Lease, status: int, table: Table, words: str, *, agent: str | None, session: str,
+    sink: Any = None,
+) -> tuple[TodoView, Outcome, str | None]:  # fmt: skip
+    """End the claim as the table says: (the todo, the outcome, the note written). `words` is the command, for the
+    note. Raises NotYourClaim when the claim is not the session's any more, NotAllowed when the todo's own check
+    did not pass (it is released then)."""
+    from loopx_git.errors import NotAllowed
+
+    outcome = table.outcome(status)
+    who: dict[str, Any] = {"agent_id": agent, "session": session, "epoch": lease.epoch}
+    how = f"was ended by signal {-status}" if status < 0 else f"ended with {status}"
+    note = None if status == 0 else f"{words[:200]} {how}"
+    if outcome is Outcome.COMPLETED:
+        try:
+            return client.todo.complete(lease.todo, note=note, sink=sink, **who), outcome, note
+        except NotAllowed as error:
+            client.todo.release(lease.todo, note=f"not completed: {error.message}"[:2000], **who)
+            raise
+    wanted = None if outcome is Outcome.RELEASED else outcome.value
+    return client.todo.release(lease.todo, status=wanted, note=note, **who), outcome, note

@@ -1,0 +1,183 @@
+"""One tick of a loop: keep the task or find one, run the command, count, and let go of what is over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loopx_git.client.attend import Inbox, attend, exported, todo_file
+from loopx_git.client.run import must_exist
+from loopx_git.core import resolve
+from loopx_git.core.change import Actor
+from loopx_git.core.claim import is_held
+from loopx_git.core.commands import CountTick
+from loopx_git.core.loop import LoopStatus, is_over
+from loopx_git.core.peer import Peer, PeerStatus
+from loopx_git.core.plan_loop import check_home, owns, tracked
+from loopx_git.core.query import fitting
+from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotYourClaim, UsageError
+from loopx_git.store.lock import locked
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.client.loops import LoopView
+    from loopx_git.format.snapshot import TreeSnapshot
+
+#: Why a tick was skipped: the words of the contract first.
+TAKEN = "task_claimed_by_other_loop"
+NOTHING, PAUSED, HALTED, BUSY = "no_ready_task", "loop_paused", "loop_halted", "loop_is_ticking"
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What a tick came to. `skipped` is why nothing was run ("": something was); `status` the command's as Popen
+    spells it; `released` the task that was let go of; `told` the signal that the runner was told to end by."""
+
+    loop: LoopView
+    skipped: str = ""
+    detail: str = ""
+    task: str | None = None
+    status: int | None = None
+    released: str | None = None
+    told: int | None = None
+
+    @property
+    def code(self) -> int:
+        """The exit code: 0 for a skipped tick, else the command's, or 128 and the signal that ended it."""
+        status = self.status or 0
+        return status if status >= 0 else 128 - status
+
+
+def tick(
+    client: Client, name: str, argv: Sequence[str], *, task: str | None, goal_id: str | None, resume: bool,
+    grace: float, inbox: Inbox | None,
+) -> Tick:  # fmt: skip
+    """Carry out one tick; see `client.loop.tick`.
+
+    One tick of a loop at a time in a clone: the lock is inherited by the command, so that a runner that was
+    killed does not let the next tick begin while its command still works.
+    """
+    if not argv:
+        raise UsageError("name the command of the tick", hint=f"git loopx loop tick {name} -- COMMAND ARGUMENTS...")
+    must_exist(client, argv[0])
+    actor = client.loop.actor(name)
+    folder = os.path.join(client.connection.repository.home, "loops", f"{name}.tick")
+    with ExitStack() as stack:
+        try:
+            handle = stack.enter_context(locked(folder, 0.0, f"tick of {name}"))
+        except Contention as busy:
+            return Tick(client.loop.show(name)[0], BUSY, busy.message)
+        return _Course(client, actor, argv, grace, inbox or Inbox(), handle).run(task, goal_id, resume)
+
+
+class _Course:
+    """One tick under way."""
+
+    def __init__(
+        self, client: Client, actor: Actor, argv: Sequence[str], grace: float, inbox: Inbox, handle: int
+    ) -> None:
+        self.client, self.actor, self.argv = client, actor, argv
+        self.grace, self.inbox, self.handle = grace, inbox, handle
+
+    def run(self, task: str | None, goal_id: str | None, resume: bool) -> Tick:
+        client, name = self.client, self.actor.name
+        snapshot = client.snapshot(client.read(fresh=True))
+        loop = tracked(snapshot, name)
+        if loop.status is not LoopStatus.RUNNING:
+            rests = PAUSED if loop.status is LoopStatus.PAUSED else HALTED
+            return Tick(client.loop.show(name, offline=True)[0], rests, loop.reason or "")
+        check_home(loop, self.actor, moves=resume)
+        released = None
+        moves = resume and loop.session != self.actor.session
+        held = None if moves else owns(snapshot, loop)
+        if loop.current_task is not None and not moves:
+            over = held is None or is_over(snapshot.todo(snapshot.goals_of(held.todo)[0], held.todo))
+            if over:
+                # The former tick ended without its last write: that is made up for, and a new task is found.
+                released, held = self._count(loop.iterations + 1), None
+                snapshot = client.snapshot(client.read_known())
+        if held is None:
+            wanted = task or (loop.current_task if moves and owns(snapshot, loop) is not None else None)
+            skipped = self._claim(snapshot, wanted, goal_id, moves)
+            if skipped is not None:
+                why, detail = skipped
+                return Tick(client.loop.show(name, offline=True)[0], why, detail, released=released)
+        return self._work()
+
+    def _claim(
+        self, snapshot: TreeSnapshot, task: str | None, goal_id: str | None, moves: bool
+    ) -> tuple[str, str] | None:
+        """Claim the task, or the best that fits; (why skipped, detail) when there is none for this loop now."""
+        if task is None:
+            found = self._find(snapshot, goal_id)
+            if isinstance(found, tuple):
+                return found
+            task = found
+        try:
+            self.client.loop.claim(self.actor.name, task, goal_id=goal_id, resume=moves)
+        except HeldByAnother as error:
+            return TAKEN, error.message
+        except NotAllowed as error:
+            if error.about.get("reason") in ("loop_has_task", "loop_elsewhere", "loop_halted"):
+                raise
+            if error.about.get("holder") or error.about.get("conflict"):
+                # What another took meanwhile stands in the way: its scope overlaps.
+                return TAKEN, error.message
+            return NOTHING, error.message
+        return None
+
+    def _find(self, snapshot: TreeSnapshot, goal_id: str | None) -> str | tuple[str, str]:
+        """A todo picked among the best few that fit; or why there is none."""
+        client = self.client
+        goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
+        moment = client.moment()
+        peer = snapshot.peer(self.actor.name) or Peer(self.actor.name, moment.now, self.actor.name)
+        few = min(32, max(4, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
+        fits, skipped = fitting(snapshot, goals, peer, self.actor, moment, few)
+        if fits:
+            return fits[int(client.connection.hooks.jitter() * len(fits))].id
+        words = "; ".join(item.why for item in skipped[:3]) or "there is no todo"
+        taken = any(
+            is_held(lease, snapshot, moment) and lease.holder != self.actor.name
+            for goal in goals
+            for lease in snapshot.leases(goal)
+        )
+        return (TAKEN if taken else NOTHING), words
+
+    def _work(self) -> Tick:
+        client, name = self.client, self.actor.name
+        snapshot = client.snapshot(client.read_known())
+        loop = tracked(snapshot, name)
+        lease = owns(snapshot, loop)
+        if lease is None:
+            raise NotYourClaim(
+                f"the task of the loop {name} was taken from it",
+                hint=f"git loopx loop show {name}",
+                about={"loop": name, "current_task": loop.current_task},
+            )
+        view = client.view(snapshot, snapshot.goals_of(lease.todo)[0], lease.todo)
+        session = self.actor.session or ""
+        began = client.connection.hooks.clock.counting()
+        with todo_file(client, view) as file:
+            env = {**client.connection.env, **exported(view, session, file), "LOOPX_LOOP": name}
+            status, keeper, told = attend(
+                client, self.argv, lease, agent=name, session=session, began=began,
+                cwd=client.connection.repository.cwd, env=env, inbox=self.inbox, grace=self.grace,
+                keep=(self.handle,),
+            )  # fmt: skip
+        released = self._count(loop.iterations + 1)
+        lost = keeper.lost
+        if lost is not None:
+            raise lost
+        return Tick(client.loop.show(name, offline=True)[0], task=lease.todo, status=status, released=released,
+                    told=told)  # fmt: skip
+
+    def _count(self, iteration: int) -> str | None:
+        """Count the iteration, and let go of the task in the same commit if it is over; what was let go of."""
+        command = CountTick(self.actor.name, iteration)
+        answer = self.client.submit([command], self.actor, words=f"loop tick {self.actor.name}")
+        released = answer.facts[0].get("released")
+        return None if released is None else str(released)

@@ -1,0 +1,178 @@
+"""The user's own command as a child that its runner answers for: signals, the terminal, and a sure end.
+
+The command gets a process group of its own, so that it can be ended with whatever it forked; it keeps the
+runner's standard streams, so its output passes through unchanged, and it gets the terminal when the runner had it.
+A watch (a shell of a few lines) ends the group when the runner itself is killed. Process groups are POSIX:
+Windows has no equal, so `run` does not work there.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from loopx_git.errors import UsageError
+
+#: Waits for the end of its standard input without a word before it, which is the death of the runner, and then
+#: ends the group $1: TERM, and KILL after $2 seconds.
+_WATCH = """\
+trap '' TERM INT HUP QUIT
+read -r word && exit 0
+kill -TERM -- "-$1" 2>/dev/null || exit 0
+left=$2
+while kill -0 -- "-$1" 2>/dev/null; do
+    [ "$left" -le 0 ] && break
+    left=$((left - 1))
+    sleep 1
+done
+kill -KILL -- "-$1" 2>/dev/null
+"""
+
+
+class Child:
+    """A running command. `events` receives ("exit", status) once, status as Popen spells it: the exit code, or
+    the signal as a negative number. `keep` are descriptors that the command inherits.
+
+    UsageError when it cannot be started.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], events: queue.SimpleQueue[tuple[str, object]],
+        grace: float, keep: Sequence[int] = (),
+    ) -> None:  # fmt: skip
+        self.events = events
+        self.status: int | None = None
+        self._terminal = _terminal()
+        try:
+            self._process = subprocess.Popen(list(argv), cwd=cwd, env=dict(env), process_group=0, pass_fds=keep)
+        except OSError as error:
+            self._close_terminal()
+            raise UsageError(f"cannot run {argv[0]}: {error.strerror}", hint="run -- COMMAND ARGUMENTS...") from None
+        self.pid = self._process.pid
+        self._watch = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCH, "loopx-watch", str(self.pid), str(int(grace))], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._give_terminal(self.pid)
+        threading.Thread(target=self._wait, name=f"wait {self.pid}", daemon=True).start()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command and whatever it started in its group."""
+        # macOS says "not permitted" of a group that only has a dead member.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def end(self, grace: float) -> None:
+        """TERM, and KILL after `grace` seconds, to the whole group; returns when nothing of it is left."""
+        self.signal(signal.SIGTERM)
+        # A command that was stopped cannot hear TERM.
+        self.signal(signal.SIGCONT)
+        ends = time.monotonic() + grace
+        while self._alive() and time.monotonic() < ends:
+            time.sleep(0.02)
+        self.signal(signal.SIGKILL)
+        ends = time.monotonic() + 5.0
+        while self._alive() and time.monotonic() < ends:
+            time.sleep(0.02)
+
+    def close(self, grace: float) -> None:
+        """After the command's end: end what it left running, and take the terminal back."""
+        self.end(grace)
+        assert self._watch.stdin is not None
+        with suppress(BrokenPipeError):
+            self._watch.stdin.write(b"done\n")
+            self._watch.stdin.flush()
+        with suppress(BrokenPipeError):
+            self._watch.stdin.close()
+        self._watch.wait()
+        self._give_terminal(os.getpgrp())
+        self._close_terminal()
+
+    def _alive(self) -> bool:
+        """True while a process of the group lives. Where there is /proc, one that is dead and not fetched by its
+        parent does not count: an init that fetches nobody would keep it for ever."""
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return self.status is None
+        return _living(self.pid)
+
+    def _wait(self) -> None:
+        """Fetch the command's end; when it is stopped at the terminal, stop as it did, and go on with it."""
+        while True:
+            _, status = os.waitpid(self.pid, os.WUNTRACED)
+            if not os.WIFSTOPPED(status):
+                break
+            if self._terminal is not None:
+                self._give_terminal(os.getpgrp())
+                os.killpg(os.getpgrp(), signal.SIGSTOP)
+                self._give_terminal(self.pid)
+                self.signal(signal.SIGCONT)
+        code = os.waitstatus_to_exitcode(status)
+        self._process.returncode = code
+        self.status = code
+        self.events.put(("exit", code))
+
+    # -- the terminal
+
+    def _give_terminal(self, group: int) -> None:
+        if self._terminal is None:
+            return
+        # Asking as a background group raises SIGTTOU, whose default would stop us.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
+        try:
+            with suppress(OSError):
+                os.tcsetpgrp(self._terminal, group)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if group == self.pid:
+            # It may have read before it was allowed to, and was stopped for it.
+            self.signal(signal.SIGCONT)
+
+    def _close_terminal(self) -> None:
+        if self._terminal is not None:
+            os.close(self._terminal)
+            self._terminal = None
+
+
+def _living(group: int) -> bool:
+    """Whether a process of the group is no zombie; True where that cannot be known."""
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return True
+    for name in names:
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                # The program's name, in brackets, may hold anything; see proc(5) for the fields behind it.
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] not in (b"Z", b"X"):
+            return True
+    return not names
+
+
+def _terminal() -> int | None:
+    """The controlling terminal, when we are its foreground group; else None."""
+    try:
+        handle = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        if os.tcgetpgrp(handle) == os.getpgrp():
+            return handle
+    except OSError:
+        # A terminal that was hung up.
+        os.close(handle)
+        return None
+    os.close(handle)
+    return None
