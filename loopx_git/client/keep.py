@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopx_git.core.lease import Ended, Lease, margin
@@ -102,6 +103,9 @@ class Keeper:
     def _renew(self, client: Client) -> bool:
         """One renewal; False when it is not known what came of it."""
         began = self._now()
+        # No longer than the claim lasts: whoever waits for this thread to end waits for nothing else.
+        budget = max(1.0, min(self._client.connection.settings.timeout, self._until - began))
+        client.connection.settings = replace(client.connection.settings, timeout=budget)
         try:
             client.task_lease.renew(self.lease.id, agent_id=self._agent, session=self._session)
         except NotYourClaim as error:

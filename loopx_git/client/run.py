@@ -73,7 +73,7 @@ def run(
                 client, argv, lease, began=began, cwd=place.folder, env=env, inbox=inbox or Inbox(), grace=grace,
                 **who,
             )  # fmt: skip
-    except LoopXError:
+    except Exception:
         _let_go(client, view, agent_id, session)
         raise
     lost = keeper.lost

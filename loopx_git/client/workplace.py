@@ -42,7 +42,12 @@ def prepare(client: Client, view: TodoView, *, branch: bool, worktree: bool) -> 
         return Workplace(repository.cwd, name)
     folder = os.path.join(worktrees(client), view.id)
     if not os.path.isdir(folder):
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        try:
+            os.makedirs(os.path.dirname(folder), exist_ok=True)
+        except OSError as error:
+            raise NotAllowed(
+                f"no worktree can be made at {folder}: {error.strerror}", hint="git config loopx.worktrees DIR"
+            ) from None
         _must(client, ["worktree", "add", "--quiet", folder, name], f"no worktree can be made at {folder}")
     return Workplace(folder, name, True)
 

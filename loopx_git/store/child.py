@@ -24,14 +24,14 @@ from loopx_git.errors import UsageError
 _WATCH = """\
 trap '' TERM INT HUP QUIT
 read -r word && exit 0
-kill -TERM -- "-$1" 2>/dev/null || exit 0
+kill -TERM "-$1" 2>/dev/null || exit 0
 left=$2
-while kill -0 -- "-$1" 2>/dev/null; do
+while kill -0 "-$1" 2>/dev/null; do
     [ "$left" -le 0 ] && break
     left=$((left - 1))
     sleep 1
 done
-kill -KILL -- "-$1" 2>/dev/null
+kill -KILL "-$1" 2>/dev/null
 """
 
 

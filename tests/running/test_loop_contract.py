@@ -121,7 +121,9 @@ def test_released_on_needs_human(ledger: World, one: Clone) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("script", ["true", f"{LOOPX} todo update $LOOPX_TODO --status in_progress >/dev/null", "exit 3"])
+@pytest.mark.parametrize(
+    "script", ["true", f"{LOOPX} todo update $LOOPX_TODO --status in_progress >/dev/null", "exit 3"]
+)
 def test_not_released_while_in_progress(ledger: World, one: Clone, script: str) -> None:
     todo = one.add("takes long")
     for number in (1, 2):

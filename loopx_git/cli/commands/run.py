@@ -11,7 +11,7 @@ from loopx_git.errors import NotFound, UsageError
 
 
 @command("run", example="git loopx run --next --agent codex-1 --ttl 30m -- ./agent.sh\n"
-         "git loopx run --todo-id fix-login --worktree --on-exit '0=completed other=needs_human' -- make fix")  # fmt: skip
+         "git loopx run --todo-id fix-login --worktree --on-exit 'other=needs_human' -- make fix")  # fmt: skip
 @click.option("--next", "pick", is_flag=True, help="Pick the next todo that fits.")
 @click.option("--todo-id", "todo", metavar="TODO", help="Work on this todo.")
 @click.option("--goal-id", metavar="GOAL", help="Only from this goal; with --todo-id, to be checked.")
