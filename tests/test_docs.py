@@ -66,7 +66,7 @@ def commands(text: str) -> Iterator[tuple[str, int]]:
                 yield line[2:], int(code[1]) if code else 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/running-agents.md"])
 def test_every_command_on_the_page_does_what_it_says(page: str, tmp_path: Path) -> None:
     folder, env = clone(tmp_path)
     found = list(commands((ROOT / page).read_text("utf-8")))
@@ -75,6 +75,16 @@ def test_every_command_on_the_page_does_what_it_says(page: str, tmp_path: Path) 
         done = run(command, folder, env)
         assert done.returncode == code, f"{command}\n{done.stdout}{done.stderr}"
     assert run("git loopx verify", folder, env).returncode == 0
+
+
+def test_the_python_of_running_agents_runs(tmp_path: Path) -> None:
+    folder, env = clone(tmp_path)
+    assert run("git loopx init; git loopx peer register codex-1", folder, env).returncode == 0
+    (block,) = PYTHON.findall((DOCS / "running-agents.md").read_text("utf-8"))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "completed 0\n"), done.stderr
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])

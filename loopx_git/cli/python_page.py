@@ -9,22 +9,26 @@ from loopx_git.client.goals import Goals
 from loopx_git.client.heartbeat import Heartbeat
 from loopx_git.client.history import History
 from loopx_git.client.hold import Hold
+from loopx_git.client.loops import Loops
 from loopx_git.client.peers import Peers, PolicyKeys
 from loopx_git.client.setup import Setup
 from loopx_git.client.task_lease import TaskLease
 from loopx_git.client.todos import Todos
 from loopx_git.sdk import LoopXClient
+from loopx_git.sdk.aio import Aio
 
 #: Attribute of the client -> its class.
 NAMESPACES: dict[str, type] = {
     "todo": Todos,
     "task_lease": TaskLease,
     "heartbeat": Heartbeat,
+    "loop": Loops,
     "goal": Goals,
     "peer": Peers,
     "policy": PolicyKeys,
     "history": History,
     "setup": Setup,
+    "aio": Aio,
 }
 _HEAD = """# Python
 
@@ -43,6 +47,10 @@ def page() -> str:
     parts.append(f"\n{inspect.cleandoc(LoopXClient.__doc__ or '')}\n")
     parts.append(f"\n### hold\n\n```python\nclient.hold{_signature(LoopXClient.hold)}\n```\n")
     parts.append(f"\n{inspect.cleandoc(Hold.__doc__ or '')}\n")
+    calls: dict[str, object] = {"run": LoopXClient.run, "land": LoopXClient.land}
+    for name, function in calls.items():
+        parts.append(f"\n### {name}\n\n```python\nclient.{name}{_signature(function)}\n```\n")
+        parts.append(f"\n{inspect.cleandoc(function.__doc__ or '')}\n")
     for name, kind in NAMESPACES.items():
         parts.append(f"\n## client.{name}\n\n{inspect.cleandoc(kind.__doc__ or '')}\n")
         for method, function in methods(kind):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from loopx_git.client.heartbeat import Heartbeat
     from loopx_git.client.history import History
     from loopx_git.client.hold import Hold
+    from loopx_git.client.land import Landed
     from loopx_git.client.loops import Loops
     from loopx_git.client.peers import Peers, PolicyKeys
     from loopx_git.client.run import Run
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from loopx_git.client.task_lease import TaskLease
     from loopx_git.client.todos import Todos
     from loopx_git.format.snapshot import TreeSnapshot
+    from loopx_git.store.base import Publisher
     from loopx_git.store.ledger import Answer
 
 
@@ -175,8 +177,14 @@ class Client:
 
     # -- writing
 
-    def submit(self, commands: Sequence[Command], actor: Actor, *, dry_run: bool = False, words: str = "") -> Answer:
-        """Publish a group of commands, all or nothing; the answer's `facts` has an entry for each."""
+    def submit(
+        self, commands: Sequence[Command], actor: Actor, *, dry_run: bool = False, words: str = "",
+        publisher: Publisher | None = None,
+    ) -> Answer:  # fmt: skip
+        """Publish a group of commands, all or nothing; the answer's `facts` has an entry for each.
+
+        `publisher` takes the place of the ledger's own for this one publication.
+        """
         from loopx_git.format.group import plan_group
         from loopx_git.store.driver import Job
         from loopx_git.store.ledger import not_initialised
@@ -196,7 +204,7 @@ class Client:
             limits=Limits(budget=settings.timeout),
             dry_run=dry_run,
         )
-        answer = ledger.submit(job)
+        answer = (ledger if publisher is None else ledger.through(publisher)).submit(job)
         if answer.tip is not None:
             self._stamp()
             self._pin(answer.tip)
@@ -236,6 +244,14 @@ class Client:
         from loopx_git.client.run import run
 
         return run(self, argv, todo_id=todo_id, **settings)
+
+    def land(self, todo_id: str | None = None, **settings: Any) -> Landed:
+        """Push the code to its branch and complete the todo in one atomic push: both happen, or neither. `todo_id`
+        None: the one todo that the session holds. Further settings: to (branch), rev, agent_id, session, epoch,
+        note, need_check, two_step, verify (run the pre-push hook), sink (told what is printed)."""
+        from loopx_git.client.land import land
+
+        return land(self, todo_id, **settings)
 
     @property
     def notes(self) -> Sequence[str]:

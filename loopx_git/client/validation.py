@@ -63,7 +63,7 @@ def validate(
             hint=f"add it there and have it reviewed, or: git loopx todo update {lease.todo} --clear validate",
             about=about,
         )
-    keeper = _Keeper(client, lease, actor)
+    keeper = Renewing(client, lease, actor)
     repository = client.connection.repository
     env = {**client.connection.env, "LOOPX_TODO": lease.todo, "LOOPX_EPOCH": str(lease.epoch),
            "LOOPX_AGENT": actor.name}  # fmt: skip
@@ -88,7 +88,7 @@ def _shown(argv: Sequence[str]) -> str:
     return "'" + " ".join(argv)[:200] + "'"
 
 
-class _Keeper:
+class Renewing:
     """Keeps the lease alive while the check runs: a renewal each third of the ttl."""
 
     def __init__(self, client: Client, lease: Lease, actor: Actor) -> None:

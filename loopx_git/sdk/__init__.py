@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.client import Client
+
+if TYPE_CHECKING:
+    from loopx_git.sdk.aio import Aio
 
 
 class LoopXClient(Client):
@@ -28,3 +32,10 @@ class LoopXClient(Client):
     ) -> None:  # fmt: skip
         flags = {"agent": agent, "session": session, "remote": remote, "ref": ref, "timeout": timeout}
         super().__init__(folder, dict(os.environ) if env is None else env, flags, **settings)
+
+    @cached_property
+    def aio(self) -> Aio:
+        """`hold` and `next` for asyncio."""
+        from loopx_git.sdk.aio import Aio
+
+        return Aio(self)

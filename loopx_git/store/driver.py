@@ -9,7 +9,7 @@ from typing import Any
 
 from loopx_git.core.change import Actor, ChangeSet, PutLease
 from loopx_git.core.lease import Moment
-from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError, NotAllowed
+from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError, NotAllowed, RemoteFailure
 from loopx_git.format import message
 from loopx_git.format.encode import encode, message_of
 from loopx_git.format.snapshot import TreeSnapshot
@@ -125,8 +125,8 @@ class Driver:
                 around.failpoint("pushing")
                 try:
                     pushed = around.publisher.push(parent, oid, max(2.0, self._left() / 2))
-                except NotAllowed:
-                    # Refused before anything was sent: nothing is open, so nothing of ours stays behind.
+                except (NotAllowed, RemoteFailure):
+                    # Refused for good, or before anything was sent: nothing is open, so nothing of ours stays behind.
                     self._do(tx.Forget())
                     raise
                 around.failpoint("pushed")

@@ -12,7 +12,7 @@ from loopx_git.core.change import Actor
 from loopx_git.errors import NotInitialised, RemoteFailure
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.store import transaction as tx
-from loopx_git.store.base import Fetched
+from loopx_git.store.base import Fetched, Publisher
 from loopx_git.store.driver import Driver, Job, Surroundings, facts_of
 from loopx_git.store.lock import locked
 from loopx_git.store.pending import ANSWERS_FOR, Pending
@@ -53,6 +53,10 @@ class Ledger:
             return
         with locked(self.home, timeout):
             yield
+
+    def through(self, publisher: Publisher) -> Ledger:
+        """The same ledger, published through another publisher of the same ref."""
+        return Ledger(replace(self.around, publisher=publisher), self.home)
 
     # -- reading
 

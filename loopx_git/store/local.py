@@ -53,7 +53,7 @@ class LocalPublisher:
     def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
         import pygit2
 
-        self._refuse_checked_out()
+        self._refuse_checked_out(self.ref)
         if self._read(self.ref) == oid:
             return Pushed(PushKind.LANDED, said=f"{self.ref} is there already")
         try:
@@ -71,18 +71,18 @@ class LocalPublisher:
             return Pushed(PushKind.REJECTED, said=str(error))
         return Pushed(PushKind.LANDED)
 
-    def _refuse_checked_out(self) -> None:
+    def _refuse_checked_out(self, ref: str) -> None:
         """Moving a branch that somebody has checked out would make their `git status` show changes."""
         done = git(["worktree", "list", "--porcelain", "-z"], cwd=self.cwd, env=self.env, timeout=30)
         folder = ""
         for line in done.text.split("\0"):
             if line.startswith("worktree "):
                 folder = line.removeprefix("worktree ")
-            if line == f"branch {self.ref}":
+            if line == f"branch {ref}":
                 raise NotAllowed(
-                    f"{self.ref} is checked out in {folder}; moving it would show as changes there",
+                    f"{ref} is checked out in {folder}; moving it would show as changes there",
                     hint=f"check out another branch in {folder}",
-                    about={"ref": self.ref, "worktree": folder},
+                    about={"ref": ref, "worktree": folder},
                 )
 
     def anchor(self, request: str, oid: str) -> None:

@@ -104,18 +104,27 @@ def watched(
     tick: Callable[[], None],
     sink: Callable[[bytes], None],
     every: float = 0.2,
+    stdin: bytes = b"",
 ) -> Watched:
     """Run a command of the user's, calling `tick` every so many seconds and `sink` with what it prints.
 
     Its whole process group is killed when `timeout` seconds have passed or `tick` raises.
     """
+    import tempfile
+
+    # A file, not a pipe: a command that does not read its input keeps nobody waiting.
+    given = tempfile.TemporaryFile()  # noqa: SIM115 (closed below, once the command has it)
+    given.write(stdin)
+    given.seek(0)
     try:
         process = subprocess.Popen(
-            list(argv), cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            list(argv), cwd=cwd, env=dict(env), stdin=given, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         return Watched(127, f"cannot run {argv[0]}: {error.strerror}".encode())
+    finally:
+        given.close()
     tail = bytearray()
 
     def pump() -> None:

@@ -33,7 +33,7 @@ LOOSE_MAX = 2000
 _LOCK_WAIT = 5.0
 #: Pinned for our repository, each with its reason: gc only when we say so and hold the lock; fetches and pushes
 #: exactly one ref; nothing is signed at the push, negotiated, or recursed into; no helper runs a command of a URL.
-_PINNED = (
+PINNED = (
     "-c", "gc.auto=0",
     "-c", "maintenance.auto=false",
     "-c", "core.logAllRefUpdates=false",
@@ -87,7 +87,7 @@ class RemotePublisher:
         self.objects, self.path, self.ref, self.env, self.depth = objects, path, ref, env, depth
 
     def _git(self, args: Sequence[str], timeout: float) -> Finished:
-        return git([*_PINNED, *args], cwd=self.path, env=self.env, timeout=timeout)
+        return git([*PINNED, *args], cwd=self.path, env=self.env, timeout=timeout)
 
     def _read(self, name: str) -> str | None:
         found = self.objects.repo.references.get(name)

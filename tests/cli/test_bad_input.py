@@ -400,7 +400,8 @@ def misleading(hint: str) -> list[str]:
     """What a hint names after `git loopx` that is no command, or no option of that command."""
     wrong = []
     for line in re.findall(r"git loopx ([^;,()]*?)(?=   |, or|;|,|$)", hint):
-        words = line.split()
+        # What follows -- is the user's own command.
+        words = line.split(" -- ")[0].split()
         command: click.Command = ROOT
         path = []
         while words and isinstance(command, click.Group) and not words[0].startswith("-"):

@@ -10,6 +10,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "task-lease": ("task_lease", "Leases by their own name: acquire, renew, transfer, release, inspect."),
     "heartbeat": ("heartbeat", "Who is alive, what has lapsed, and taking it back."),
     "run": ("run", "Claim a todo, run a command under the claim, settle by its exit code."),
+    "land": ("land", "Push the code and complete the todo in one atomic push."),
     "loop": ("loop", "Loops: peers that work tick by tick, one task at a time."),
     "goal": ("goal", "Goals: named sets of todos."),
     "peer": ("peer", "Peers: registered agents, humans and loops."),

@@ -1,0 +1,258 @@
+"""`client.land`: the code lands if and only if the claim is still held at that instant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client.config import HERE
+from loopx_git.client.validation import Renewing, validate
+from loopx_git.core import resolve
+from loopx_git.core.change import Actor, Op
+from loopx_git.core.commands import OnTodo
+from loopx_git.core.lease import Lease
+from loopx_git.core.plan_todo import NeedsValidation
+from loopx_git.core.table import Operation
+from loopx_git.errors import InvalidState, LoopXError, NotAllowed, NotYourClaim, UsageError
+from loopx_git.format import message
+from loopx_git.store.landing import Code, LandingPublisher, LocalLanding, scratch
+from loopx_git.store.local import LocalPublisher
+from loopx_git.store.process import git, watched
+from loopx_git.store.remote import RemotePublisher
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.client.views import TodoView
+    from loopx_git.format.snapshot import TreeSnapshot
+
+Sink = Callable[[bytes], None]
+#: How long the user's pre-push hook may take, in seconds.
+HOOK_TIMEOUT = 1800.0
+#: What a landing in two steps does not promise.
+TWO_STEPS = (
+    "landed in two steps: the todo was completed first, the code pushed after it; had the second step failed, the "
+    "todo would be completed without its code"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What landed: the completed todo, the code (ref@oid), whether it had landed before (nothing was written then),
+    and what this way of landing does not guarantee ("": nothing is left open)."""
+
+    view: TodoView
+    code: str
+    already: bool = False
+    caveat: str = ""
+    warning: str = ""
+
+
+def land(
+    client: Client, todo_id: str | None = None, *, to: str | None = None, rev: str = "HEAD",
+    agent_id: str | None = None, session: str | None = None, epoch: int | None = None, note: str | None = None,
+    need_check: bool = False, two_step: bool = False, verify: bool = True, sink: Sink = lambda chunk: None,
+) -> Landed:  # fmt: skip
+    """Push `rev` to the branch `to` of the coordination remote and complete the todo, in one atomic push.
+
+    The todo's own check and the user's pre-push hook run once, before. Raises NotYourClaim when the claim is lost,
+    NotAllowed when the code is no fast-forward, RemoteFailure when the branch does not take it; nothing has landed
+    then. `need_check` refuses a todo that has no check. Landing the same again writes nothing.
+    """
+    actor = client.connection.actor(agent_id, session)
+    snapshot = client.snapshot(client.read(fresh=True))
+    goal, todo = resolve.todo(snapshot, todo_id) if todo_id is not None else _only_held(snapshot, actor)
+    found = snapshot.todo(goal, todo)
+    code = _code(client, rev, to if to is not None else found.branch)
+    if need_check and not found.validate:
+        raise NotAllowed(
+            f"{todo} has no check of its own, and --validate asks for one",
+            hint=f"git loopx todo update {todo} --validate 'make test', or leave out --validate",
+            about={"todo_id": todo},
+        )
+    command = OnTodo(Operation.COMPLETE, todo, goal, epoch=epoch, note=note, code=f"{code.ref}@{code.oid}")
+    try:
+        command = _checked(client, command, actor, sink)
+    except NotYourClaim:
+        if _landed_before(client, todo, command.code, actor):
+            return Landed(client.view(snapshot, goal, todo), command.code or "", already=True)
+        raise
+    lease = snapshot.lease(goal, todo) or Lease(todo)
+    if verify:
+        _pre_push(client, code, lease, actor, sink)
+    warning = _uncommitted(client) if rev == "HEAD" else ""
+    words = f"land {todo}"
+    if two_step:
+        view = _result(client, command, actor, words, None)
+        try:
+            _push_code(client, code)
+        except LoopXError as error:
+            error.message = f"{todo} is completed, but its code is not on {code.branch}: {error.message}"
+            error.hint = f"git push, once that is mended; or: git loopx todo reopen {todo}"
+            raise
+        _track(client, code)
+        return Landed(view, command.code or "", caveat=TWO_STEPS, warning=warning)
+    publisher = client.connection.ledger.around.publisher
+    if isinstance(publisher, RemotePublisher):
+        with _scratch(client, publisher) as folder:
+            view = _result(client, command, actor, words, LandingPublisher(publisher, code, folder))
+    else:
+        assert isinstance(publisher, LocalPublisher)
+        view = _result(client, command, actor, words, LocalLanding(publisher, code))
+    _track(client, code)
+    return Landed(view, command.code or "", warning=warning)
+
+
+# -- what lands, and whether it may
+
+
+def _only_held(snapshot: TreeSnapshot, actor: Actor) -> tuple[str, str]:
+    """The one todo that the session holds."""
+    held = [
+        (goal, lease.todo)
+        for goal in snapshot.goal_ids()
+        for lease in snapshot.leases(goal)
+        if lease.holder == actor.name and lease.session in (None, actor.session)
+    ]
+    if len(held) != 1:
+        names = ", ".join(todo for _, todo in held[:5])
+        raise UsageError(
+            f"{actor.name} holds {len(held)} todos in this session" + (f": {names}" if names else ""),
+            hint="git loopx land --todo-id TODO",
+            about={"held": [todo for _, todo in held]},
+        )
+    return held[0]
+
+
+def _code(client: Client, rev: str, to: str | None) -> Code:
+    """The commit and the full name of its branch."""
+    if rev.startswith("-"):
+        raise UsageError(f"{rev[:60]!r} names no commit", hint="--rev REVISION")
+    oid = _ask(client, ["rev-parse", "--verify", "--quiet", f"{rev}^{{commit}}"])
+    if oid is None:
+        raise UsageError(f"{rev[:60]!r} names no commit here", hint="--rev REVISION")
+    if to is None:
+        current = _ask(client, ["symbolic-ref", "--quiet", "HEAD"])
+        if current is None or not current.startswith("refs/heads/"):
+            raise UsageError("no branch is checked out here, so where to land is not known", hint="--to BRANCH")
+        to = current
+    name = to.removeprefix("refs/heads/")
+    if name.startswith("-") or _ask(client, ["check-ref-format", f"refs/heads/{name}"]) is None:
+        raise UsageError(f"{to[:60]!r} is no name of a branch", hint="--to BRANCH")
+    if f"refs/heads/{name}" == client.connection.settings.ref:
+        raise UsageError(f"{name} is the coordination ref; code does not land there", hint="--to BRANCH")
+    return Code(oid, f"refs/heads/{name}")
+
+
+def _checked(client: Client, command: OnTodo, actor: Actor, sink: Sink) -> OnTodo:
+    """The command once it is known that it would be granted now, the todo's own check run."""
+    try:
+        client.submit([command], actor, dry_run=True)
+    except NeedsValidation as needed:
+        validate(client, needed, actor, sink)
+        return replace(command, validated=needed.argv)
+    return command
+
+
+def _landed_before(client: Client, todo: str, code: str | None, actor: Actor) -> bool:
+    """Whether the actor has completed the todo with this very code."""
+    objects = client.connection.ledger.around.objects
+    tip = client.read_known().tip
+    for oid in reversed(objects.between(None, tip, 100_000)):
+        try:
+            said = message.load(objects.commit(oid).message)
+        except InvalidState:
+            continue
+        if said.todo == todo and said.op is Op.COMPLETE:
+            return said.code == code and said.agent == actor.name
+    return False
+
+
+def _result(client: Client, command: OnTodo, actor: Actor, words: str, publisher: Any) -> TodoView:
+    answer = client.submit([command], actor, words=words, publisher=publisher)
+    assert answer.tip is not None
+    snapshot = client.connection.ledger.snapshot(answer.tip)
+    facts = {**answer.facts[0], "found": answer.found, "losses": answer.losses}
+    return client.view(snapshot, str(facts["goal"]), str(facts["todo"]), facts=facts)
+
+
+# -- the user's repository
+
+
+def _ask(client: Client, args: list[str]) -> str | None:
+    repository = client.connection.repository
+    done = git(args, cwd=repository.cwd, env=repository.env, timeout=60)
+    return None if done.code else done.text.strip()
+
+
+def _uncommitted(client: Client) -> str:
+    """A warning when the work tree has changes that do not land."""
+    if client.connection.repository.top is None:
+        return ""
+    changed = _ask(client, ["status", "--porcelain", "--untracked-files=no"])
+    return "changes that are not committed were left out" if changed else ""
+
+
+def _scratch(client: Client, publisher: RemotePublisher) -> Any:
+    repository = client.connection.repository
+    partial = any(
+        key == "extensions.partialclone" or (key.endswith(".promisor") and value == "true")
+        for _, key, value in repository.config
+    )
+    return scratch(repository.home, repository.common_dir, publisher.path, publisher.env, partial=partial)
+
+
+def _push_code(client: Client, code: Code) -> None:
+    """The second of two steps."""
+    publisher = client.connection.ledger.around.publisher
+    if not isinstance(publisher, RemotePublisher):
+        raise NotAllowed("without a remote nothing is landed in two steps", hint="leave out --two-step")
+    with _scratch(client, publisher) as folder:
+        LandingPublisher(publisher, code, folder).send_code(client.connection.settings.timeout)
+
+
+def _track(client: Client, code: Code) -> None:
+    """What a push by the user would do: the tracking ref of the branch, if there is one, follows."""
+    connection = client.connection
+    if connection.settings.remote == HERE:
+        return
+    name = f"refs/remotes/{connection.settings.remote}/{code.branch}"
+    old = _ask(client, ["rev-parse", "--verify", "--quiet", name])
+    if old is not None and old != code.oid:
+        _ask(client, ["update-ref", "-m", "loopx land", name, code.oid, old])
+
+
+def _pre_push(client: Client, code: Code, lease: Lease, actor: Actor, sink: Sink) -> None:
+    """Run the user's pre-push hook once, as git would; NotAllowed when it refuses."""
+    repository, settings = client.connection.repository, client.connection.settings
+    hook = os.path.join(_hooks(client), "pre-push")
+    if settings.remote == HERE or not os.access(hook, os.X_OK) or not os.path.isfile(hook):
+        return
+    listed = _ask(client, ["ls-remote", "--", settings.remote, code.ref])
+    now = listed.split("\t")[0] if listed else "0" * 40
+    local = _ask(client, ["symbolic-ref", "--quiet", "HEAD"]) or "HEAD"
+    line = f"{local} {code.oid} {code.ref} {now}\n"
+    done = watched(
+        [hook, settings.remote, repository.urls(settings.remote)[0]], cwd=repository.top or repository.git_dir,
+        env=client.connection.env, timeout=HOOK_TIMEOUT, tick=Renewing(client, lease, actor).tick, sink=sink,
+        stdin=line.encode("utf-8", "surrogateescape"),
+    )  # fmt: skip
+    if done.code or done.timed_out:
+        raise NotAllowed(
+            f"the pre-push hook refused (it ended with {done.code}); nothing has landed and the claim still stands",
+            hint="mend what it says and land again",
+            about={"hook": hook, "exit": done.code},
+        )
+
+
+def _hooks(client: Client) -> str:
+    """The user's hooks folder. The last core.hooksPath is our own: the spawner puts it there."""
+    repository = client.connection.repository
+    chosen = repository.values("core.hookspath")[:-1]
+    if not chosen:
+        return os.path.join(repository.common_dir, "hooks")
+    path = chosen[-1]
+    if path.startswith("~/"):
+        path = os.path.join(client.connection.env.get("HOME", ""), path[2:])
+    return os.path.join(repository.top or repository.git_dir, path)

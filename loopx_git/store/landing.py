@@ -1,0 +1,224 @@
+"""Landing: code to its branch and one coordination commit in a single atomic push.
+
+The push runs from a scratch repository that borrows the objects of the user's repository and of coord.git, so the
+user's repository gets no ref and no object of ours and stays sound. The coordination ref is leased, the code ref is
+pushed plain: a lease on it would waive git's fast-forward check.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from loopx_git.errors import NotAllowed, RemoteFailure
+from loopx_git.store.base import Pushed, PushKind
+from loopx_git.store.environment import REMOTE
+from loopx_git.store.local import LocalPublisher
+from loopx_git.store.lock import make_folder
+from loopx_git.store.outcome import classify
+from loopx_git.store.process import Finished, git
+from loopx_git.store.remote import PINNED, RemotePublisher
+
+_NO_ATOMIC = re.compile(r"does not support --atomic")
+#: Lines of `git push --porcelain` that mark a ref as innocent: another one was the cause.
+_INNOCENT = re.compile(r"atomic push fail|atomic transaction failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What lands where: a commit (40 hex digits) and the full name of its branch at the remote."""
+
+    oid: str
+    ref: str
+
+    @property
+    def branch(self) -> str:
+        return self.ref.removeprefix("refs/heads/")
+
+
+@contextmanager
+def scratch(home: str, common_dir: str, coord: str, env: Mapping[str, str], *, partial: bool) -> Iterator[str]:
+    """A bare repository that borrows the objects of the user's repository and of `coord`; gone with the block.
+
+    `partial`: the user's clone lacks objects on purpose, which git is told, so that it does not look for them.
+    """
+    path = os.path.join(home, f"landing-{os.getpid()}.git")
+    shutil.rmtree(path, ignore_errors=True)
+    make_folder(home)
+    args = ["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=unused", path]
+    done = git(args, cwd=home, env=env, timeout=30)
+    if done.code:
+        raise NotAllowed(f"cannot make {path}: {done.complaint}", hint="git loopx doctor")
+    try:
+        stores = [os.path.join(folder, "objects") for folder in (common_dir, coord)]
+        with open(os.path.join(path, "objects", "info", "alternates"), "w", encoding="utf-8") as file:
+            file.writelines(_quoted(store) + "\n" for store in stores)
+        cuts = "".join(_text(os.path.join(folder, "shallow")) for folder in (common_dir, coord))
+        if cuts:
+            with open(os.path.join(path, "shallow"), "w", encoding="ascii") as file:
+                file.write(cuts)
+        if partial:
+            for key, value in (
+                ("core.repositoryformatversion", "1"),
+                ("extensions.partialClone", REMOTE),
+                (f"remote.{REMOTE}.promisor", "true"),
+            ):
+                git(["config", key, value], cwd=path, env=env, timeout=30)
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def _quoted(path: str) -> str:
+    """A path as a line of the alternates file: quoted as in C where it would be read otherwise."""
+    if "\n" not in path and not path.startswith(('"', "#")):
+        return path
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+class LandingPublisher(RemotePublisher):
+    """The publisher whose push carries the code along: both refs move, or neither does."""
+
+    def __init__(self, inner: RemotePublisher, code: Code, folder: str) -> None:
+        super().__init__(inner.objects, inner.path, inner.ref, inner.env, depth=inner.depth)
+        self.code, self.folder = code, folder
+
+    def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
+        if parent is None or not self.objects.is_ancestor(parent, oid):
+            # A lease that matches waives git's fast-forward check, so it is ours to make.
+            raise AssertionError(f"{oid} does not descend from {parent}")
+        lease = f"--force-with-lease={self.ref}:{parent}"
+        done = self._send(["--atomic", lease], [f"{self.code.oid}:{self.code.ref}", f"{oid}:{self.ref}"], timeout)
+        if _NO_ATOMIC.search(done.err.decode("utf-8", "replace")):
+            raise no_atomic()
+        pushed = classify(done, self.ref)
+        if pushed.kind in (PushKind.LANDED, PushKind.THROTTLED):
+            return pushed
+        return self._look_closer(parent, oid, done, pushed, timeout)
+
+    def send_code(self, timeout: float) -> None:
+        """Push the code alone (the second of two steps); raises what stands in its way."""
+        done = self._send([], [f"{self.code.oid}:{self.code.ref}"], timeout)
+        pushed = classify(done, self.code.ref)
+        if pushed.kind is PushKind.LANDED:
+            return
+        refs = self.refs(timeout)
+        now = None if refs is None else refs.get(self.code.ref)
+        if now == self.code.oid:
+            return
+        self._refuse_code(now, pushed)
+        raise RemoteFailure(f"the code did not land on {self.code.branch}: {pushed.said}", hint=_AGAIN)
+
+    def refs(self, timeout: float) -> dict[str, str] | None:
+        """Where both refs stand at the remote (an absent one is not in it); None when that cannot be read."""
+        listed = self._git(["ls-remote", "--", REMOTE, self.ref, self.code.ref], timeout)
+        if listed.code:
+            return None
+        return dict(reversed(row.split("\t")) for row in listed.text.splitlines() if "\t" in row)  # type: ignore[misc]
+
+    def _send(self, options: list[str], refspecs: list[str], timeout: float) -> Finished:
+        fixed = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-thin"]
+        args = [*PINNED, *fixed, *options, "--", REMOTE, *refspecs]
+        return git(args, cwd=self.folder, env=self.env, timeout=timeout)
+
+    def _look_closer(self, parent: str, oid: str, done: Finished, pushed: Pushed, timeout: float) -> Pushed:
+        """A refusal marks both refs, so both are read: the one that moved is the cause."""
+        refs = self.refs(timeout)
+        if refs is None:
+            return Pushed(PushKind.UNKNOWN, pushed.connected, pushed.said)
+        tip = refs.get(self.ref)
+        if tip == oid or (tip is not None and self.objects.is_ancestor(oid, tip)):
+            return Pushed(PushKind.LANDED, True, pushed.said)
+        if tip != parent:
+            return Pushed(PushKind.LOST, True, pushed.said)
+        code = classify(done, self.code.ref)
+        self._refuse_code(refs.get(self.code.ref), code)
+        if pushed.kind is PushKind.DECLINED and not _INNOCENT.search(pushed.said):
+            return pushed
+        if pushed.kind is PushKind.LOST or _INNOCENT.search(pushed.said):
+            return Pushed(PushKind.REJECTED, True, f"{pushed.said}; {code.said}")
+        return pushed
+
+    def _refuse_code(self, now: str | None, pushed: Pushed) -> None:
+        """Raise when it is the code that cannot land: it is no fast-forward, or the branch does not take it."""
+        about = {"branch": self.code.branch, "code": self.code.oid, "remote_code": now}
+        if now is not None and not self._descends(now):
+            raise not_forward(self.code, about)
+        if pushed.kind is PushKind.DECLINED and not _INNOCENT.search(pushed.said):
+            raise RemoteFailure(
+                f"the remote does not take this push to {self.code.branch} (a protected branch, or a hook): "
+                f"{pushed.said}; nothing has landed",
+                hint="land on a branch that takes pushes: git loopx land --to BRANCH; or open a pull request",
+                about=about,
+            )
+
+    def _descends(self, now: str) -> bool:
+        if now == self.code.oid:
+            return True
+        args = ["merge-base", "--is-ancestor", now, self.code.oid]
+        # An id that is not here (128) is none of our ancestors either.
+        return git(args, cwd=self.folder, env=self.env, timeout=120).code == 0
+
+
+class LocalLanding(LocalPublisher):
+    """The same without a remote: both refs of the repository move in one ref transaction."""
+
+    def __init__(self, inner: LocalPublisher, code: Code) -> None:
+        super().__init__(inner.objects, inner.common_dir, inner.ref, inner.env, inner.cwd)
+        self.code = code
+
+    def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
+        if parent is None or not self.objects.is_ancestor(parent, oid):
+            raise AssertionError(f"{oid} does not descend from {parent}")
+        now = self._read(self.code.ref)
+        if now is not None and now != self.code.oid:
+            if self._local(["merge-base", "--is-ancestor", now, self.code.oid]).code:
+                raise not_forward(self.code, {"branch": self.code.branch, "code": self.code.oid, "remote_code": now})
+            self._refuse_checked_out(self.code.ref)
+        self._refuse_checked_out(self.ref)
+        lines = ["start", f"update {self.code.ref} {self.code.oid} {now or '0' * 40}"]
+        lines += [f"update {self.ref} {oid} {parent}", "prepare", "commit", ""]
+        done = self._local(["update-ref", "--stdin", "-m", "loopx land"], "\n".join(lines).encode())
+        if done.code == 0:
+            return Pushed(PushKind.LANDED)
+        lost = self._read(self.ref) != parent
+        return Pushed(PushKind.LOST if lost else PushKind.REJECTED, True, done.complaint)
+
+    def _local(self, args: list[str], stdin: bytes = b"") -> Finished:
+        return git(args, cwd=self.cwd, env=self.env, timeout=60, stdin=stdin)
+
+
+_AGAIN = "run the same command again: it does nothing twice"
+
+
+def no_atomic() -> RemoteFailure:
+    """The remote moves refs one by one only."""
+    return RemoteFailure(
+        "this remote cannot move two refs in one atomic push, so the code could land without the claim's completion, "
+        "or the other way round; nothing has landed",
+        hint="to land in two steps, without that guarantee: git loopx land --two-step",
+        about={"atomic": False},
+    )
+
+
+def not_forward(code: Code, about: Mapping[str, Any]) -> NotAllowed:
+    """Somebody else's work is on the branch, and the code does not contain it."""
+    return NotAllowed(
+        f"{code.oid[:12]} is no fast-forward of {code.branch}: that branch has moved on; nothing has landed and the "
+        "claim still stands",
+        hint=f"bring your work up to date (git fetch, then rebase or merge {code.branch}) and land again",
+        about=about,
+    )
