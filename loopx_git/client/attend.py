@@ -65,7 +65,10 @@ def attend(
         client, lease, agent=agent, session=session, began=began, look=max(1.0, client.connection.settings.max_age),
         on_lost=lambda error: inbox.put(("lost", error)),
     )  # fmt: skip
-    child = Child(argv, cwd=cwd, env=env, events=inbox, grace=grace, keep=keep)
+    mark = client.connection.hooks.entropy(16).hex()
+    child = Child(
+        argv, cwd=cwd, env={**env, "LOOPX_RUN": mark}, events=inbox, grace=grace, mark=f"LOOPX_RUN={mark}", keep=keep
+    )
     told: int | None = None
     keeper.start()
     clock = client.connection.hooks.clock
@@ -83,7 +86,7 @@ def attend(
                 if value in _ENDING:
                     kill_at = min(kill_at, clock.counting() + grace)
             if keeper.lost is not None:
-                child.end(min(grace, grace if lease.ttl_s is None else margin(lease.ttl_s)))
+                child.end(min(grace, grace if lease.ttl_s is None else margin(lease.ttl_s)), strays=True)
             elif clock.counting() > kill_at:
                 child.signal(signal.SIGKILL)
     finally:

@@ -37,16 +37,17 @@ kill -KILL "-$1" 2>/dev/null
 
 class Child:
     """A running command. `events` receives ("exit", status) once, status as Popen spells it: the exit code, or
-    the signal as a negative number. `keep` are descriptors that the command inherits.
+    the signal as a negative number. `keep` are descriptors that the command inherits. `mark` is a variable with a
+    value that nothing else has (NAME=VALUE): where there is /proc, what left the group is known by it.
 
     UsageError when it cannot be started.
     """
 
     def __init__(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], events: queue.SimpleQueue[tuple[str, object]],
-        grace: float, keep: Sequence[int] = (),
+        grace: float, mark: str, keep: Sequence[int] = (),
     ) -> None:  # fmt: skip
-        self.events = events
+        self.events, self._mark = events, mark.encode()
         self.status: int | None = None
         self._terminal = _terminal()
         try:
@@ -68,14 +69,19 @@ class Child:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
-    def end(self, grace: float) -> None:
-        """TERM, and KILL after `grace` seconds, to the whole group; returns when nothing of it is left."""
+    def end(self, grace: float, *, strays: bool = False) -> None:
+        """TERM, and KILL after `grace` seconds, to the whole group; returns when nothing of it is left. With
+        `strays` also to what has put itself into a session of its own."""
+        if strays:
+            self._signal_strays(signal.SIGTERM)
         self.signal(signal.SIGTERM)
         # A command that was stopped cannot hear TERM.
         self.signal(signal.SIGCONT)
         ends = time.monotonic() + grace
         while self._alive() and time.monotonic() < ends:
             time.sleep(0.02)
+        if strays:
+            self._signal_strays(signal.SIGKILL)
         self.signal(signal.SIGKILL)
         ends = time.monotonic() + 5.0
         while self._alive() and time.monotonic() < ends:
@@ -93,6 +99,11 @@ class Child:
         self._watch.wait()
         self._give_terminal(os.getpgrp())
         self._close_terminal()
+
+    def _signal_strays(self, number: int) -> None:
+        for pid in _marked(self._mark):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
 
     def _alive(self) -> bool:
         """True while a process of the group lives. Where there is /proc, one that is dead and not fetched by its
@@ -159,6 +170,22 @@ def _living(group: int) -> bool:
         if int(fields[2]) == group and fields[0] not in (b"Z", b"X"):
             return True
     return not names
+
+
+def _marked(mark: bytes) -> list[int]:
+    """The processes with this variable in their environment; none where there is no /proc."""
+    found = []
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if mark in file.read().split(b"\0"):
+                    found.append(int(name))
+        except OSError:
+            # It has ended, or it is somebody else's.
+            continue
+    return found
 
 
 def _terminal() -> int | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clones import PROGRAM, Clone, World, differences, footprint
+from clones import PROGRAM, Clone, World, differences, footprint, plant
 
 from loopx_git.client.client import Client
 from loopx_git.client.settle import DEFAULT, Outcome, parse
@@ -76,6 +76,7 @@ def test_the_command_finds_its_claim_in_the_environment_and_its_output_passes_th
     lines = done.stdout.split(b"\n")
     found = dict(line.decode().split("=", 1) for line in lines if line.startswith(b"LOOPX_"))
     claim = ledger.claims(todo)[-1]
+    assert len(found.pop("LOOPX_RUN")) == 32
     assert found.pop("LOOPX_TODO_FILE").endswith(f"{todo}.md")
     assert found == {
         "LOOPX_TODO": todo, "LOOPX_GOAL": "main", "LOOPX_AGENT": "alice", "LOOPX_EPOCH": "1",
@@ -354,7 +355,12 @@ def test_a_command_that_needs_a_terminal_gets_the_runners(alice: Clone) -> None:
 
 def test_a_command_whose_claim_was_taken_is_ended(ledger: World, alice: Clone, bob: Clone, tmp_path: Path) -> None:
     todo, ready, end = alice.add("taken"), tmp_path / "ready", tmp_path / "end"
-    script = f"trap 'date +%s.%N > {end}; exit 0' TERM; echo x > {ready}; while :; do sleep 0.05; done"
+    # A child in a session of its own does not get away either.
+    stray = plant(tmp_path / "stray", f"#!/bin/sh\ntrap '' HUP\necho $$ > {tmp_path}/stray.pid\nsleep 300\n")
+    script = (
+        f"setsid {stray} & trap 'date +%s.%N > {end}; exit 0' TERM; until test -s {tmp_path}/stray.pid; do :; done; "
+        f"echo x > {ready}; while :; do sleep 0.05; done"
+    )
     runner = start(alice.having(LOOPX_MAX_AGE="1"), todo, script, "--ttl", "10m")
     with runner:
         until(lambda: said(ready))
@@ -362,6 +368,7 @@ def test_a_command_whose_claim_was_taken_is_ended(ledger: World, alice: Clone, b
         bob.run("todo", "claim", todo, agent="bob")
         assert runner.wait(60) == 12
     assert said(end)
+    assert not alive(int(said(tmp_path / "stray.pid")))
     shown = alice.show(todo)
     assert (shown["lease"]["holder"], shown["todo"]["status"], shown["todo"]["notes"]) == ("bob", "open", [])
 
