@@ -20,6 +20,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from guard import agent_hook, guarded_commit
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # What to call one thing that is measured, and how to run it once. The first case of a list is the baseline.
@@ -56,6 +58,8 @@ def startup() -> list[Case]:
 # The registry: add yours here. A longer one lives in a file of its own in this folder and is imported.
 BENCHMARKS: list[Callable[[], Sequence[Case]]] = [
     startup,
+    guarded_commit,
+    agent_hook,
 ]
 
 

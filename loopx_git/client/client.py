@@ -10,6 +10,7 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from loopx_git.client import claims_file
 from loopx_git.client.connect import Connection, Hooks
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core.change import Actor
@@ -283,6 +284,7 @@ class Client:
         if connection.pin is None:
             root = connection.ledger.around.objects.between(None, tip, 10**9)[0]
             connection.store_pin(connection.settings.ledger or root)
+        claims_file.refresh(self, tip)
 
 
 def _begins(commands: Sequence[Command]) -> bool:

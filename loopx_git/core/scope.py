@@ -56,7 +56,7 @@ _RANGES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
 # pathspec's regular expressions backtrack. With at most this much freedom, on a path of at most this length,
 # a match takes a few milliseconds at worst; everything else goes to the automaton: slower, but bounded.
 _MAX_FREEDOM = 2
-_MAX_SEARCHED = 200
+MAX_SEARCHED = 200
 
 
 def check_pattern(pattern: str) -> str:
@@ -83,6 +83,41 @@ def matches(scope: Sequence[str], path: str) -> bool:
 def compile_scope(scope: Sequence[str]) -> Callable[[str], bool]:
     """`matches` for many paths: a function of the path alone, kept for the next call with an equal scope."""
     return _compiled(tuple(scope))
+
+
+def expression(pattern: str) -> str | None:
+    """The regular expression that says the same as the pattern of a path below `folder(pattern)`; None when only
+    `matches` decides it in bounded time. It is searched in a path of at most MAX_SEARCHED characters, in which NUL
+    stands for a line feed. It is empty for a pattern that matches everything there.
+
+    Raises ValueError for a pattern that `check_pattern` refuses.
+    """
+    tokens, searchable = _parsed(pattern)
+    names = folder(pattern)
+    if tokens[names.count("/") + 1 if names else 0 :] == (ANY_NAME, None):
+        return ""
+    if not searchable:
+        return None
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    regex = GitIgnoreSpecPattern(pattern).regex
+    return None if regex is None else str(regex.pattern)
+
+
+def folder(pattern: str) -> str:
+    """The folder that every path lies below that the pattern matches; "" for the top of the repository.
+
+    It sorts patterns for a quick look-up: `src/login/**` need not be tried on `docs/x.md`.
+    """
+    tokens, names = _parsed(pattern).tokens, []
+    for at, token in enumerate(tokens):
+        if token is None or any(atom is None or atom.negated or len(atom.chars) != 1 for atom in token):
+            break
+        if not any(later is not None for later in tokens[at + 1 :]):
+            # The last name may be the file itself.
+            break
+        names.append("".join(char for atom in token if atom is not None for char in atom.chars))
+    return "/".join(names)
 
 
 def overlaps(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
@@ -233,7 +268,7 @@ def _compiled(scope: tuple[str, ...]) -> Callable[[str], bool]:
     def covers(path: str) -> bool:
         if _NO_FILE.search(path):
             return False
-        if len(path) > _MAX_SEARCHED:
+        if len(path) > MAX_SEARCHED:
             return any(accepts(tokens, path) for tokens in every)
         # The dot and the dollar of a regular expression treat a newline apart. NUL stands in for it: no
         # pattern can name either.

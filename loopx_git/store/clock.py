@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from loopx_git.core.times import to_milliseconds
+from loopx_git.store.boot import boot, counting
 
 
 class Clock(Protocol):
@@ -40,17 +41,10 @@ class SystemClock:
         return to_milliseconds(now + timedelta(seconds=self.offset))
 
     def counting(self) -> float:
-        # CLOCK_BOOTTIME counts suspend on Linux; elsewhere CLOCK_MONOTONIC is the nearest (on macOS it does too).
-        return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) + self.slept
+        return counting() + self.slept
 
     def boot(self) -> str:
-        try:
-            with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-                return file.read().strip()
-        except OSError:
-            # Elsewhere: when the machine came up, to the minute. A wall clock that is set meanwhile makes it
-            # another boot, and the wall clock then decides.
-            return f"up-{int((time.time() - self.counting()) // 60)}"
+        return boot(self.counting())
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)

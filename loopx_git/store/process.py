@@ -8,7 +8,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from typing import NamedTuple
 
 #: Options of every call, each with its reason.
 SAFE = (
@@ -25,8 +26,7 @@ OUTPUT_MAX = 64 * 1024 * 1024
 TAIL_MAX = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """A git process that ended. `code` is the exit status (negative: the signal), 124 with `timed_out`."""
 
     code: int
@@ -54,15 +54,17 @@ def git(
     timeout: float,
     stdin: bytes = b"",
     program: str = "git",
+    options: Sequence[str] = SAFE,
 ) -> Finished:
     """Run one git command to its end, or kill its whole process group when `timeout` seconds have passed.
 
     `env` is the complete environment; nothing is inherited. A session of its own keeps ssh from asking a
-    terminal. A git that cannot be started is code 127.
+    terminal. A git that cannot be started is code 127. `options` come before the command: other ones than SAFE
+    are for the one purpose of seeing whether the user's own hooks run.
     """
     try:
         process = subprocess.Popen(
-            [program, *SAFE, *args],
+            [program, *options, *args],
             cwd=cwd,
             env=dict(env),
             stdin=subprocess.PIPE,
@@ -85,8 +87,7 @@ def git(
     return Finished(process.returncode, out[:OUTPUT_MAX], err[:OUTPUT_MAX])
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(NamedTuple):
     """A command of the user's that ended: its exit status (negative: the signal; 127: it could not be started),
     the last bytes that it printed, and whether its time ran out."""
 
@@ -155,6 +156,16 @@ def watched(
         if process.stdout is not None and not reader.is_alive():
             process.stdout.close()
     return Watched(process.returncode, bytes(tail), timed_out)
+
+
+def detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
+    """Start a command of ours that outlives this process: its own session, no terminal, nothing to say. Its own
+    time budget bounds it. One that cannot be started is no error: it is tried again at the next occasion."""
+    with suppress(OSError):
+        subprocess.Popen(
+            list(argv), cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -18,6 +18,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sync": ("sync", "Fetch the coordination ref and check what is new."),
     "log": ("log", "The audit trail, newest first."),
     "verify": ("verify", "Replay the whole history against the rules."),
+    "guard": ("guard", "Claim before you edit: check, install, uninstall, status."),
+    "agent-hook": ("agent_hook", "Allow or deny a coding agent's edit before it is made."),
     "doctor": ("doctor", "Check the installation, the configuration and the remote."),
     "config": ("config", "What is in force here, and where it comes from."),
     "completion": ("completion", "The completion script of a shell."),
@@ -98,6 +100,16 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "pause": ("peer_pause", "Pause a peer: it claims nothing new."),
             "resume": ("peer_resume", "Let a paused peer claim again."),
             "retire": ("peer_retire", "Retire a peer for good."),
+        },
+    ),
+    "guard": (
+        "Claim before you edit: an edit needs a live claim that covers it.",
+        {
+            "check": ("guard_check", "May these paths be changed here, by this session, now?"),
+            "install": ("guard_install", "Let git run the guard before commits and pushes."),
+            "uninstall": ("guard_uninstall", "Take the guard away; the hooks are as they were."),
+            "status": ("guard_status", "Prove that git runs the guard."),
+            "hook": ("guard_hook", "The guard's part of a git hook."),
         },
     ),
     "config": (

@@ -1,0 +1,63 @@
+"""`git loopx guard check`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.cli.output import safe
+from loopx_git.errors import CheckFailed, UsageError
+
+
+@command("check", example="git loopx guard check\ngit loopx guard check src/login/form.py\n"
+         "git loopx guard check --range origin/main..HEAD")  # fmt: skip
+@click.option("--staged", is_flag=True, help="What a commit of the index would change (the default).")
+@click.option("--push", is_flag=True, help="The commits of a push: the lines of a pre-push hook on standard input, "
+              "or what the pre-commit framework says, or else HEAD.")  # fmt: skip
+@click.option("--to", metavar="REMOTE", help="Where --push goes.")
+@click.option("--range", "span", metavar="A..B", help="The commits of a range.")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+def main(face: Face, staged: bool, push: bool, to: str | None, span: str | None, paths: tuple[str, ...]) -> None:
+    """May these paths be changed here, by this session, now?
+
+    Exit 0: yes, or the policy only warns. Exit 19: no.
+    """
+    from loopx_git.guard import check
+
+    if sum((staged, push, span is not None, bool(paths))) > 1 or (to is not None and not push):
+        raise UsageError("--staged, --push, --range and paths exclude each other", hint="git loopx guard check -h")
+    client = face.client
+    if push:
+        remote, lines = _pushed(face, to)
+        report = check.check_push(client, remote, lines)
+    elif span is not None:
+        report = check.check_range(client, span)
+    elif paths:
+        report = check.check_paths(client, paths, os.path.abspath(face.values.get("folder") or "."))
+    else:
+        report = check.check_staged(client)
+    if report.effect == "warned":
+        face.output.warn(f"{report.headline}; next: {report.command}")
+    body = [safe(line) for line in report.lines()]
+    face.emit("guard", report.as_json(), body if report.effect != "allowed" else [*body, report.headline])
+    if report.effect == "denied":
+        first = report.as_json()["findings"][:1]
+        about = {key: first[0][key] for key in ("todo_id", "holder", "epoch", "rule")} if first else {}
+        raise CheckFailed(report.headline, hint=report.command, about=about)
+
+
+def _pushed(face: Face, to: str | None) -> tuple[str, str]:
+    """(remote, lines of a pre-push hook), from whoever says what is pushed."""
+    from loopx_git.guard import check
+
+    told = check.framework_lines(os.environ)
+    if told is not None:
+        return told
+    lines = (
+        "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    )
+    client = face.client
+    return to or client.connection.settings.remote, lines or check.upstream_lines(client.connection.repository)

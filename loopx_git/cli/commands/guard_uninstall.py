@@ -1,0 +1,20 @@
+"""`git loopx guard uninstall`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from loopx_git.cli.face import Face, command
+from loopx_git.cli.output import safe
+
+
+@command("uninstall", example="git loopx guard uninstall")
+def main(face: Face) -> None:
+    """Take the guard away and give back the hooks that were there, byte for byte."""
+    from loopx_git.guard.install import uninstall
+
+    done = uninstall(face.client.connection.repository)
+    lines = [f"removed: {safe(path)}" for path in done.removed]
+    lines += [f"as it was: {safe(path)}" for path in done.restored]
+    lines += [f"left alone, somebody changed it: {safe(path)}" for path in done.left]
+    face.emit("guard_install", asdict(done), lines)

@@ -1,0 +1,56 @@
+"""`git loopx guard hook`: a git hook's run, without the command tree, and with its own end of every error."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from loopx_git.guard import hook
+
+# What is not imported here is imported where something is to be said: three hooks run at every commit.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopx_git.client.connect import Hooks
+
+
+def main(name: str, args: Sequence[str]) -> int:
+    """Run the hook and return its exit code. An error of ours blocks like a denial: silence would be a pass."""
+    try:
+        code, lines = hook.run(name, args, folder=os.getcwd(), env=os.environ, stdin=_stdin, hooks=_hooks())
+    except Exception as error:
+        return _failed(name, error)
+    if lines:
+        from loopx_git.cli.output import safe
+
+        sys.stderr.writelines(safe(line) + "\n" for line in lines)
+    return code
+
+
+def _failed(name: str, error: Exception) -> int:
+    from loopx_git.cli.output import Output, wants_color
+    from loopx_git.errors import InternalError, LoopXError
+
+    if not isinstance(error, LoopXError):
+        if os.environ.get("LOOPX_TRACEBACK"):
+            raise error
+        hint = "this is a bug of loopx-git; LOOPX_TRACEBACK=1 shows where; please report it"
+        error = InternalError(f"{type(error).__name__}: {error}", hint=hint)
+    output = Output(as_json=False, color=wants_color(None, os.environ, sys.stderr))
+    error.message = f"loopx guard ({name}): {error.message}"
+    output.error(error)
+    # What comes after the verdict stops nothing, whatever happens to it.
+    return 0 if name in ("prepare-commit-msg", "post-commit") else error.code
+
+
+def _stdin() -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+
+
+def _hooks() -> Hooks | None:
+    if "LOOPX_NOW" not in os.environ:
+        return None
+    from loopx_git.guard.clock import hooks_of
+
+    return hooks_of(os.environ)

@@ -1,0 +1,186 @@
+"""The live claims at the known tip as one small JSON file, for whoever must know them within milliseconds.
+
+`<git common dir>/loopx/claims.json` is written once the guard was used in a clone, and from then on whenever the
+known tip moves. It is a copy and never the truth: it counts only while its tip is the known one, and whoever finds
+it out of date reads the ledger itself. Reading it needs neither git nor pygit2, and this module imports nothing
+heavy: an agent's hook runs at every edit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from loopx_git.client.client import Client
+    from loopx_git.core.lease import Lease, Moment
+    from loopx_git.format.snapshot import TreeSnapshot
+
+NAME = "claims.json"
+VERSION = 1
+SIZE_MAX = 16_000_000
+_HEAD = '{"tip": "'
+
+
+def read(home: str) -> dict[str, Any] | None:
+    """What the file says, or None when there is none that can be used. `home` is <git common dir>/loopx."""
+    text = read_plain(os.path.join(home, NAME))
+    try:
+        found = None if text is None else json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and found.get("version") == VERSION else None
+
+
+def read_plain(path: str) -> str | None:
+    """A small file of ours as text; None for what is absent, a symbolic link, or no plain file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        with open(handle, "rb") as file:
+            data = file.read(SIZE_MAX + 1)
+    except OSError:
+        # A folder or a pipe: whoever asked looks at the thing itself, and complains about it there.
+        return None
+    return None if len(data) > SIZE_MAX else data.decode("utf-8", "surrogateescape")
+
+
+def known_tip(common_dir: str, ref: str, *, here: bool) -> str | None:
+    """The tip that this clone knows, read from the files of refs alone. `here` tells that coordination lives in
+    the repository itself: then it is where the branch stands."""
+    if here:
+        return _ref(common_dir, ref)
+    return _ref(os.path.join(common_dir, "loopx", "coord.git"), "refs/loopx/tip")
+
+
+def _ref(git_dir: str, name: str) -> str | None:
+    loose = read_plain(os.path.join(git_dir, *name.split("/")))
+    if loose is not None:
+        return loose.strip()
+    for line in (read_plain(os.path.join(git_dir, "packed-refs")) or "").splitlines():
+        oid, _, packed = line.partition(" ")
+        if packed == name:
+            return oid
+    return None
+
+
+def refresh(client: Client, tip: str) -> None:
+    """Bring the file up to date where the guard is in use: that is, where the file is there already."""
+    path = os.path.join(client.connection.repository.home, NAME)
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            if file.read(len(_HEAD) + len(tip)) == _HEAD + tip:
+                return
+    except OSError:
+        return
+    from loopx_git.errors import LoopXError
+
+    try:
+        write(client, tip)
+    except LoopXError:
+        # The command that brought us here is done and must not fail. The file keeps its old tip, so the guard
+        # reads the ledger itself, meets the same error, and reports it.
+        return
+
+
+def write(client: Client, tip: str) -> dict[str, Any]:
+    """Write the file for `tip` and return what it says."""
+    from loopx_git.client.config import HERE
+    from loopx_git.store.lock import make_folder, write_file
+
+    connection = client.connection
+    snapshot = connection.ledger.snapshot(tip)
+    claims, unreadable = claims_at(snapshot, client.moment())
+    found = {
+        "tip": tip,
+        "version": VERSION,
+        "here": connection.settings.remote == HERE,
+        "ref": connection.settings.ref,
+        "claims": claims,
+        "unreadable": unreadable,
+    }
+    make_folder(connection.repository.home)
+    write_file(os.path.join(connection.repository.home, NAME), json.dumps(found).encode("ascii"))
+    return found
+
+
+def claims_at(snapshot: TreeSnapshot, moment: Moment) -> tuple[list[dict[str, Any]], list[str]]:
+    """Every claim that names a holder, as plain values, and a sentence for each that cannot be read.
+
+    Times are seconds since 1970. `lapses_at` is when others may take the claim over (null: never by a clock),
+    `late_at` when its holder must stop by the wall clock. `tests` has (folder, expression, pattern) of its scope
+    and is null for a claim without one; the expression is null where only the pattern itself decides.
+    """
+    from loopx_git.core.lease import Lease
+    from loopx_git.errors import InvalidState
+
+    claims: list[dict[str, Any]] = []
+    unreadable: list[str] = []
+    seen: dict[str, float | None] = {}
+    for goal in snapshot.goal_ids():
+        for record in snapshot.records(goal):
+            if isinstance(record, InvalidState):
+                unreadable.append(record.message)
+            if not isinstance(record, Lease) or record.holder is None:
+                continue
+            try:
+                todo = snapshot.todo(goal, record.todo)
+            except InvalidState as error:
+                # One unreadable todo is unusable and no other: the claim covers nothing, and that is said.
+                unreadable.append(error.message)
+                continue
+            claims.append({
+                "todo": record.todo,
+                "title": todo.title,
+                "epoch": record.epoch,
+                "holder": record.holder,
+                "session": record.session,
+                "ttl_s": record.ttl_s,
+                "lapses_at": _lapses_at(record, snapshot, moment, seen),
+                "late_at": _late_at(record),
+                "tests": tests_of(todo.scope) if todo.scope else None,
+            })  # fmt: skip
+    return claims, unreadable
+
+
+def tests_of(patterns: tuple[str, ...]) -> list[list[str | None]]:
+    """(folder, expression or null, pattern) of each pattern of a scope."""
+    from loopx_git.core import scope
+
+    return [[scope.folder(pattern), scope.expression(pattern), pattern] for pattern in patterns]
+
+
+def _lapses_at(lease: Lease, snapshot: TreeSnapshot, moment: Moment, seen: dict[str, float | None]) -> float | None:
+    """The moment at which `core.claim.state_of` begins to say lapsed, if nobody writes anything until then."""
+    from loopx_git.core.claim import last_seen
+    from loopx_git.core.peer import PeerKind
+    from loopx_git.core.times import after
+
+    assert lease.holder is not None and lease.renewed_at is not None
+    skew, limit = snapshot.policy.claims_skew, snapshot.policy.peers_stale_after
+    if lease.ttl_s is not None:
+        start = lease.renewed_at
+        if start > after(moment.now, skew):
+            start = moment.first_seen.get(lease.stamp, moment.now)
+        return after(start, lease.ttl_s + skew).timestamp()
+    if lease.holder not in seen:
+        peer = snapshot.peer(lease.holder)
+        rests = peer is None or limit is None or peer.kind is PeerKind.LOOP
+        seen[lease.holder] = (
+            None if rests or peer is None or limit is None else after(last_seen(peer, snapshot), limit).timestamp()
+        )
+    return seen[lease.holder]
+
+
+def _late_at(lease: Lease) -> float | None:
+    from loopx_git.core.lease import margin
+    from loopx_git.core.times import after
+
+    if lease.ttl_s is None or lease.renewed_at is None:
+        return None
+    return after(lease.renewed_at, lease.ttl_s - margin(lease.ttl_s)).timestamp()

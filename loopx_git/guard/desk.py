@@ -1,0 +1,58 @@
+"""What a verdict is reached on: the policy, the claims as known, the editor, the time. And the verdict's report."""
+
+from __future__ import annotations
+
+from loopx_git.guard.report import Report
+from loopx_git.guard.verdict import Bench, Claim, Group, Who, judge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from loopx_git.guard.policy import Policy
+
+
+class Problem:
+    """Why the claims are not known well enough, and the one command that mends it."""
+
+    __slots__ = ("command", "message", "rule")
+
+    def __init__(self, rule: str, message: str, command: str) -> None:
+        self.rule, self.message, self.command = rule, message, command
+
+
+class Desk:
+    """Everything at hand. `now` and `age` in seconds (age: since the claims were fetched); `problem` tells that the
+    claims are not known; `notes` is for the reader, whatever the verdict."""
+
+    def __init__(
+        self, policy: Policy, who: Who, *, now: float, age: float = 0.0, tip: str | None = None,
+        claims: Sequence[Mapping[str, Any]] = (), remaining: Mapping[str, float] | None = None,
+        problem: Problem | None = None, notes: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.policy, self.who, self.now, self.age, self.tip = policy, who, now, age, tip
+        self.claims = [Claim(item) for item in claims]
+        self.remaining = dict(remaining or {})
+        self.notes = list(notes)
+        self.problem = problem
+        if problem is None and policy.stale_after is not None and age > policy.stale_after:
+            self.problem = Problem(
+                "old", f"what is known of the claims here is older than {policy.stale_after} s", "git loopx sync"
+            )
+
+    def bench(self) -> Bench:
+        """The claims as they stand for the editor now."""
+        return Bench(self.claims, self.who, self.now, self.remaining, self.policy.require)
+
+    def examine(self, paths: Iterable[str], source: str) -> Report:
+        """The verdict on these paths."""
+        if self.policy.mode == "off":
+            return Report(self, source, [])
+        if self.problem is None:
+            return Report(self, source, judge(paths, self.policy.guarded, self.bench()))
+        plain, open_ = Group("unguarded", ()), Group("unclaimed", ())
+        for path in paths:
+            (open_ if self.policy.is_guarded(path) else plain).paths.append(path)
+        # Without knowledge nothing is said of single paths; one that is guarded is enough.
+        return Report(self, source, [plain], problem=self.problem if open_.paths else None, unjudged=open_.paths)

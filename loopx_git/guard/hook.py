@@ -1,0 +1,238 @@
+"""What each git hook does. The shims in `hooks/` run `git-loopx guard hook NAME ARGS`, and nothing else.
+
+A hook blocks (exit 19) what is denied, and anything that keeps it from knowing: an error is never a pass. The two
+hooks that come after the verdict, prepare-commit-msg and post-commit, stop nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+
+from loopx_git.client.claims_file import read_plain
+from loopx_git.guard import quick
+
+# What is not imported here is imported where it is needed: three of these hooks run at every commit.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from loopx_git.client.client import Client
+    from loopx_git.client.connect import Hooks
+    from loopx_git.guard.desk import Desk
+    from loopx_git.guard.report import Report
+
+DENIED = 19
+NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "pre-push")
+#: What pre-commit found, for prepare-commit-msg of the same commit: seconds for which it counts.
+_SEEN, _SEEN_FOR = "guard-seen.json", 60.0
+PROBE = "LOOPX_GUARD_PROBE"
+_NONCE = re.compile(r"[0-9a-f]{32}")
+#: Seconds that a renewal in the background may take.
+_RENEWAL = "20s"
+
+Outcome = tuple[int, list[str]]
+
+
+class Run:
+    """One run of a hook: `folder` is where git started it, `env` what git gave it."""
+
+    def __init__(self, folder: str, env: Mapping[str, str], hooks: Hooks | None = None) -> None:
+        self.folder, self.env, self.hooks = folder, dict(env), hooks
+        self._client: Client | None = None
+        where = quick.places(folder)
+        given = env.get("GIT_DIR")
+        if (
+            where is not None
+            and given
+            and os.path.realpath(os.path.join(folder, given)) != os.path.realpath(where.git_dir)
+        ):
+            where = None
+        self.where = where
+
+    @property
+    def client(self) -> Client:
+        if self._client is None:
+            from loopx_git.guard.state import open_client
+
+            self._client = open_client(self.folder, self.env, hooks=self.hooks)
+        return self._client
+
+    @property
+    def git_dir(self) -> str:
+        return self.where.git_dir if self.where is not None else self.client.connection.repository.git_dir
+
+    def desk(self, *, fresh: bool = False) -> Desk:
+        """The desk, the quick way where that will do."""
+        found = quick.desk(self.where, self.env) if self.where is not None and not fresh else None
+        if found is not None:
+            return found
+        from loopx_git.guard.state import desk
+
+        return desk(self.client, fresh=fresh)
+
+
+def run(
+    name: str, args: Sequence[str], *, folder: str, env: Mapping[str, str], stdin: Callable[[], str],
+    hooks: Hooks | None = None,
+) -> Outcome:  # fmt: skip
+    """(exit code, lines for people) of one hook. Errors of `loopx_git.errors` are the caller's to report: all of
+    them block."""
+    this = Run(folder, env, hooks)
+    if PROBE in env:
+        return _probe(name, this)
+    if name in ("pre-commit", "pre-merge-commit"):
+        return _before_commit(this, merging=name == "pre-merge-commit")
+    if name == "prepare-commit-msg":
+        return _message(this, args)
+    if name == "post-commit":
+        return _after_commit(this)
+    if name == "pre-push":
+        return _push(this, args, stdin())
+    from loopx_git.errors import UsageError
+
+    raise UsageError(f"{name[:40]!r} is no hook of the guard", hint="git loopx guard install")
+
+
+def _before_commit(this: Run, *, merging: bool) -> Outcome:
+    desk = this.desk()
+    if desk.policy.mode == "off":
+        return 0, []
+    from loopx_git.guard.staged import other_parents, staged
+    from loopx_git.store.lock import make_folder, write_file
+
+    others = other_parents(this.git_dir, this.env, merging=merging)
+    report = desk.examine(staged(this.folder, this.env, others), "staged")
+    if report.effect != "denied":
+        seen = {"index": _index(this), "at": time.time(), "claims": report.trailers, "unseen": bool(report.wrong)}
+        make_folder(os.path.join(this.git_dir, "loopx"))
+        write_file(os.path.join(this.git_dir, "loopx", _SEEN), json.dumps(seen).encode())
+    return outcome(report)
+
+
+def outcome(report: Report) -> Outcome:
+    """The exit code and the message of a verdict."""
+    if report.effect == "allowed":
+        return 0, [f"loopx guard: {line}" for line in report.desk.notes]
+    word = "denied" if report.effect == "denied" else "warning"
+    lines = [f"loopx guard: {word}: {report.headline}", *report.lines(), f"  next: {report.command}"]
+    return (DENIED if report.effect == "denied" else 0), lines
+
+
+def _index(this: Run) -> list[object]:
+    """A name of the index as it is now."""
+    path = os.path.join(this.folder, this.env.get("GIT_INDEX_FILE") or os.path.join(this.git_dir, "index"))
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return []
+    return [os.path.basename(path), status.st_size, status.st_mtime_ns, status.st_ino]
+
+
+def _message(this: Run, args: Sequence[str]) -> Outcome:
+    """Write the trailers. Nothing here stops a commit: what is denied was denied before, or was meant to pass."""
+    from loopx_git.guard.message import edited
+
+    source, of = (*args[1:3], "", "")[:2]
+    found = None if source == "commit" else _seen(this)
+    if found is None:
+        desk = this.desk()
+        if desk.policy.mode == "off":
+            return 0, []
+        report = desk.examine(_made(this, amending=source == "commit" and of == "HEAD"), "staged")
+        found = report.trailers, bool(report.wrong or report.problem) and desk.who.agent is not None
+    claims, unseen = found
+    path = os.path.join(this.folder, args[0]) if args else ""
+    text = read_plain(path) if path else None
+    if text is None:
+        return 0, []
+    after = edited(text, claims, unseen=unseen, comment=_comment(this))
+    if after != text:
+        with open(path, "r+b") as file:
+            # In place: the file is git's, with the owner and the mode that git gave it.
+            file.write(after.encode("utf-8", "surrogateescape"))
+            file.truncate()
+    return 0, []
+
+
+def _seen(this: Run) -> tuple[list[str], bool] | None:
+    """What pre-commit of this very commit found."""
+    path = os.path.join(this.git_dir, "loopx", _SEEN)
+    try:
+        seen = json.loads(read_plain(path) or "null")
+    except ValueError:
+        return None
+    if not isinstance(seen, dict):
+        return None
+    os.unlink(path)
+    fits = seen["index"] == _index(this) and 0 <= time.time() - seen["at"] <= _SEEN_FOR
+    return (seen["claims"], False) if fits and not seen["unseen"] else None
+
+
+def _made(this: Run, *, amending: bool) -> list[str]:
+    """The paths of the commit in the making; of one that is amended, all that it will have changed."""
+    from loopx_git.guard.staged import EMPTY_TREE, TIMEOUT, changed, other_parents, staged
+
+    if not amending:
+        return staged(this.folder, this.env, other_parents(this.git_dir, this.env))
+    from loopx_git.store.process import git
+
+    done = git(["rev-parse", "--verify", "--quiet", "HEAD^@"], cwd=this.folder, env=this.env, timeout=TIMEOUT)
+    first, *rest = done.text.split() or [EMPTY_TREE]
+    names = changed(first, this.folder, this.env)
+    for parent in rest:
+        names &= changed(parent, this.folder, this.env)
+    return sorted(names)
+
+
+def _comment(this: Run) -> str | None:
+    """The character that begins a comment in the message; None when no editor will strip them."""
+    if this.env.get("GIT_EDITOR") == ":":
+        return None
+    from loopx_git.guard.staged import TIMEOUT
+    from loopx_git.store.process import git
+
+    text = git(["config", "core.commentChar"], cwd=this.folder, env=this.env, timeout=TIMEOUT).text.strip()
+    return "#" if text in ("", "auto") else text
+
+
+def _after_commit(this: Run) -> Outcome:
+    """Renew what is due, in the background: bounded, silent, and off by policy."""
+    desk = quick.desk(this.where, this.env) if this.where is not None else None
+    if desk is None or desk.policy.mode == "off" or not desk.policy.renew_on_commit or desk.who.agent is None:
+        return 0, []
+    for claim in desk.bench().live:
+        left = desk.remaining.get(claim.lease, None if claim.late_at is None else claim.late_at - desk.now)
+        if claim.ttl_s is not None and left is not None and left < claim.ttl_s / 3:
+            from loopx_git.store.environment import scrubbed
+            from loopx_git.store.process import detached
+
+            argv = [sys.executable, "-m", "loopx_git", "task-lease", "renew", "--all", "--timeout", _RENEWAL]
+            detached(argv, cwd=this.folder, env=scrubbed(this.env))
+            break
+    return 0, []
+
+
+def _push(this: Run, args: Sequence[str], lines: str) -> Outcome:
+    from loopx_git.guard.check import check_push
+
+    return outcome(check_push(this.client, args[0] if args else "", lines))
+
+
+def _probe(name: str, this: Run) -> Outcome:
+    """`guard status` asks whether git runs this hook: answer, and let nothing pass, whatever the verdict."""
+    nonce = this.env[PROBE]
+    if _NONCE.fullmatch(nonce) and name in NAMES:
+        from loopx_git.guard.staged import staged
+        from loopx_git.store.lock import make_folder, write_file
+
+        report = this.desk().examine(staged(this.folder, this.env) if name == "pre-commit" else [], "staged")
+        answer = {"hook": name, "verdict": report.effect, "checked": report.as_json()["checked"]}
+        folder = os.path.join(this.git_dir, "loopx")
+        make_folder(folder)
+        write_file(os.path.join(folder, f"probe-{nonce}-{name}"), json.dumps(answer).encode())
+    # prepare-commit-msg is needed after pre-commit in the same dry commit, whose editor refuses in any case.
+    return DENIED, []

@@ -1,0 +1,187 @@
+"""The desk within milliseconds: no git, no pygit2, the standard library alone.
+
+It is laid from three files that a slower run left behind: `claims.json` (`client.claims_file`), the clone's
+deadlines, and `<git dir>/loopx/guard.json` with the policy and the agent and all that they were read from. Whatever
+is not exactly as it was then (the policy's text, a file of git's configuration, a variable, the known tip) makes the
+answer None, and the caller asks `guard.state`, which reads everything anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+
+from loopx_git.client import claims_file
+from loopx_git.guard.desk import Desk
+from loopx_git.guard.policy import Policy
+from loopx_git.guard.verdict import Who
+from loopx_git.store.boot import boot, counting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+NAME = "guard.json"
+VERSION = 1
+#: Variables that change what git's configuration, or ours, says.
+VARIABLES = (
+    "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS", "LOOPX_REMOTE", "LOOPX_REF", "LOOPX_TIMEOUT",
+)  # fmt: skip
+#: Variables with which the quick way is not taken: another clock, or a repository that is not where it seems.
+STRANGE = ("LOOPX_NOW", "LOOPX_FAILPOINT", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+
+
+class Places:
+    """Where a repository is: its top, its git directory, the one that its worktrees share."""
+
+    __slots__ = ("common_dir", "git_dir", "top")
+
+    def __init__(self, top: str, git_dir: str, common_dir: str) -> None:
+        self.top, self.git_dir, self.common_dir = top, git_dir, common_dir
+
+
+def places(folder: str) -> Places | None:
+    """The repository that an absolute `folder` (which need not exist) lies in; None where it is not plain to see."""
+    while True:
+        dot_git = os.path.join(folder, ".git")
+        if os.path.isdir(dot_git):
+            return None if os.path.islink(dot_git) else Places(folder, dot_git, dot_git)
+        pointer = claims_file.read_plain(dot_git)
+        if pointer is not None:
+            return _linked(folder, pointer)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _linked(top: str, pointer: str) -> Places | None:
+    """A linked worktree, or a submodule."""
+    if not pointer.startswith("gitdir: "):
+        return None
+    git_dir = os.path.normpath(os.path.join(top, pointer.removeprefix("gitdir: ").rstrip("\n")))
+    common = claims_file.read_plain(os.path.join(git_dir, "commondir"))
+    if common is None:
+        return Places(top, git_dir, git_dir) if os.path.isdir(git_dir) else None
+    return Places(top, git_dir, os.path.normpath(os.path.join(git_dir, common.rstrip("\n"))))
+
+
+def desk(where: Places, env: Mapping[str, str]) -> Desk | None:
+    """The desk, or None when it takes a slower look."""
+    if any(name in env for name in STRANGE):
+        return None
+    known = _load(os.path.join(where.git_dir, "loopx", NAME))
+    if known is None or known["surroundings"] != surroundings(known["files"], where, env):
+        return None
+    policy = Policy(known["policy"])
+    agent = env.get("LOOPX_AGENT") or known["agent"]
+    who = _who(where, env, agent)
+    if who is None:
+        return None
+    now = time.time()
+    home = os.path.join(where.common_dir, "loopx")
+    claims = claims_file.read(home)
+    if claims is None or (claims["here"], claims["ref"]) != (known["here"], known["ref"]):
+        return None
+    tip = claims["tip"]
+    if tip != claims_file.known_tip(where.common_dir, claims["ref"], here=claims["here"]):
+        return None
+    try:
+        age = 0.0 if claims["here"] else max(0.0, now - os.stat(os.path.join(home, "fetched")).st_mtime)
+    except OSError:
+        return None
+    remaining = remaining_in(home)
+    if remaining is None:
+        return None
+    return Desk(policy, who, now=now, age=age, tip=tip, claims=claims["claims"], remaining=remaining,
+                notes=notes_on(claims["unreadable"]))  # fmt: skip
+
+
+def notes_on(unreadable: Sequence[str]) -> list[str]:
+    """What a reader must know besides the verdict: claims that cannot be read cover nothing."""
+    return [f"a claim cannot be read and covers nothing: {message}" for message in unreadable[:3]]
+
+
+def _load(path: str) -> dict[str, Any] | None:
+    text = claims_file.read_plain(path)
+    try:
+        found = None if text is None else json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and found.get("version") == VERSION else None
+
+
+def _who(where: Places, env: Mapping[str, str], agent: str | None) -> Who | None:
+    """The editor; None when its session must be made first, or a name is not one."""
+    if agent is None:
+        return Who(None, None)
+    session = env.get("LOOPX_SESSION")
+    if not session:
+        found = _session(where.git_dir, agent) if _NAME.fullmatch(agent) else None
+        return None if found is None else Who(agent, found)
+    valid = _NAME.fullmatch(agent) and _NAME.fullmatch(session)
+    return Who(agent, session) if valid else None
+
+
+def _session(git_dir: str, agent: str) -> str | None:
+    """The session that `client.identity` keeps for this worktree, if it was made for this very folder."""
+    text = claims_file.read_plain(os.path.join(git_dir, "loopx", "sessions", f"{agent}.json"))
+    try:
+        known = json.loads(text or "null")
+    except ValueError:
+        return None
+    status = os.stat(git_dir)
+    place = [os.path.realpath(git_dir), status.st_dev, status.st_ino]
+    fits = isinstance(known, dict) and known.get("place") == place and isinstance(known.get("session"), str)
+    return str(known["session"]) if fits else None
+
+
+def remaining_in(home: str) -> dict[str, float] | None:
+    """Seconds left of this clone's own deadlines by lease id, as `store.observations` keeps them."""
+    text = claims_file.read_plain(os.path.join(home, "deadlines.json"))
+    if text is None:
+        return {}
+    try:
+        entries = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(entries, dict):
+        return None
+    now = counting()
+    this_boot = boot(now)
+    return {
+        lease: float(entry["until"]) - now
+        for lease, entry in entries.items()
+        if isinstance(entry, dict) and entry.get("boot") == this_boot and isinstance(entry.get("until"), int | float)
+    }
+
+
+def surroundings(files: Sequence[str], where: Places, env: Mapping[str, str]) -> list[Any]:
+    """All that the policy and the agent were read from, as plain values to be compared."""
+    named = [name for name in env if name.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))]
+    return [
+        config_text(where.top),
+        [[name, env.get(name)] for name in (*VARIABLES, *sorted(named))],
+        [_stamp(path) for path in files],
+    ]
+
+
+def config_text(top: str) -> str | None:
+    """The text of .loopx/config.toml; None when there is none. A symbolic link reads as something else."""
+    folder = os.path.join(top, ".loopx")
+    if os.path.islink(folder) or os.path.islink(os.path.join(folder, "config.toml")):
+        return "\0a symbolic link"
+    return claims_file.read_plain(os.path.join(folder, "config.toml"))
+
+
+def _stamp(path: str) -> list[int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return [status.st_mtime_ns, status.st_size, status.st_ino]

@@ -1,0 +1,135 @@
+"""What a verdict comes to, for people in one screen and for programs with the same facts."""
+
+from __future__ import annotations
+
+from loopx_git.guard.verdict import Group, fields_of, says
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from loopx_git.guard.desk import Desk, Problem
+
+#: Most groups, and most paths of one group, that the text names; `--json` names all.
+GROUPS_SHOWN, PATHS_SHOWN = 5, 4
+BYPASS = "a bypass (--no-verify) does not help: the pull-request check fails on the same rule"
+#: Rules of which the commit itself names the claim: who pushes it does not matter.
+NAMED = frozenset({"stale", "ended", "lapsed", "unknown", "outside"})
+
+
+class Report:
+    """A verdict. `effect` is allowed, warned or denied."""
+
+    def __init__(
+        self, desk: Desk, source: str, groups: Sequence[Group], *, problem: Problem | None = None,
+        unjudged: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.desk, self.source, self.groups, self.problem, self.unjudged = desk, source, groups, problem, unjudged
+        self.wrong = [group for group in groups if not group.allowed]
+        self.effect = self._effect()
+
+    def _effect(self) -> str:
+        policy = self.desk.policy
+        if policy.mode == "off" or not (self.wrong or self.problem):
+            return "allowed"
+        severity = policy.mode
+        by_name = any(group.rule in NAMED for group in self.wrong)
+        if self.desk.who.agent is None and severity == "block" and not by_name:
+            severity = policy.unidentified
+        return {"block": "denied", "warn": "warned"}.get(severity, "allowed")
+
+    @property
+    def trailers(self) -> list[str]:
+        """todo@epoch of every claim that covers a path, sorted."""
+        covering = [claim for group in self.groups if group.rule == "covered" for claim in group.claims]
+        return sorted({claim.lease for claim in covering})
+
+    @property
+    def count(self) -> int:
+        """How many paths are refused."""
+        return len(self.unjudged) if self.problem else sum(len(group.paths) for group in self.wrong)
+
+    @property
+    def command(self) -> str:
+        """The one next command."""
+        if self.problem is not None:
+            return self.problem.command
+        return says(self.wrong[0], self.desk.who)[1] if self.wrong else ""
+
+    @property
+    def headline(self) -> str:
+        """One sentence."""
+        if self.effect == "allowed":
+            checked = sum(len(group.paths) for group in self.groups if group.rule != "unguarded")
+            return f"ok: {checked} guarded {_plural(checked, 'path')}, all of them covered"
+        if self.problem is not None:
+            return self.problem.message
+        word = "may" if self.effect == "denied" else "should"
+        whose = f"by {self.desk.who.agent}" if self.desk.who.agent else "here"
+        return f"{self.count} {_plural(self.count, 'path')} {word} not be changed {whose}"
+
+    def lines(self) -> list[str]:
+        """The body for people: paths, rule, holder and epoch; then how old the knowledge is."""
+        lines = list(self.desk.notes)
+        if self.effect == "allowed":
+            return lines
+        if self.problem is not None:
+            lines += _paths(self.unjudged)
+        for group in self.wrong[:GROUPS_SHOWN]:
+            lines += _paths(group.paths)
+            lines.append(f"    {says(group, self.desk.who)[0]}{self._until(group)}")
+        if len(self.wrong) > GROUPS_SHOWN:
+            rest = self.wrong[GROUPS_SHOWN:]
+            lines.append(f"  and {sum(len(group.paths) for group in rest)} more, for {len(rest)} other reasons")
+        if self.desk.tip is not None:
+            lines.append(f"  known: the claims at {self.desk.tip[:12]}, read {age_words(self.desk.age)} ago")
+        lines.append(f"  {BYPASS}")
+        return lines
+
+    def _until(self, group: Group) -> str:
+        ends = group.claims[0].lapses_at if group.claims and group.rule in ("held", "sibling") else None
+        return "" if ends is None else f"; it lapses in {age_words(max(0.0, ends - self.desk.now))}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The same facts, every path."""
+        desk, findings = self.desk, []
+        for group in self.wrong:
+            message, command = says(group, desk.who)
+            fields = fields_of(group, desk.who)
+            ends = group.claims[0].lapses_at if group.claims else None
+            findings.append({
+                "rule": group.rule, "message": message, "next": command, "todo_id": fields.get("todo"),
+                "holder": fields.get("holder"), "epoch": fields.get("epoch"), "lapses_at": ends,
+                "commit": fields.get("commit"), "paths": list(group.paths),
+            })  # fmt: skip
+        problem = None
+        if self.problem is not None:
+            problem = {"rule": self.problem.rule, "message": self.problem.message, "next": self.problem.command,
+                       "paths": list(self.unjudged)}  # fmt: skip
+        checked = sum(len(group.paths) for group in self.groups) + len(self.unjudged)
+        return {
+            "verdict": self.effect, "source": self.source, "mode": desk.policy.mode, "agent": desk.who.agent,
+            "session": desk.who.session, "checked": checked, "refused": self.count, "claims": self.trailers,
+            "findings": findings, "problem": problem, "next": self.command, "notes": list(desk.notes),
+            "known_at": desk.tip, "known_age_s": round(min(desk.age, 1e9), 1),
+            "bypass": BYPASS if self.effect != "allowed" else "",
+        }  # fmt: skip
+
+
+def _paths(paths: Sequence[str]) -> list[str]:
+    shown = [f"  {path}" for path in paths[:PATHS_SHOWN]]
+    rest = len(paths) - len(shown)
+    return [*shown, f"  and {rest} more {_plural(rest, 'path')}"] if rest else shown
+
+
+def _plural(count: int, word: str) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def age_words(seconds: float) -> str:
+    """`5 min`, `2 h`: a length of time, roughly."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{int(seconds // length)} {unit}"
+    return f"{int(seconds)} s"

@@ -1,0 +1,22 @@
+"""This boot and its clock, without an import that costs: an agent's hook asks at every edit."""
+
+from __future__ import annotations
+
+import time
+
+
+def counting() -> float:
+    """Seconds since some fixed point, never set back."""
+    # CLOCK_BOOTTIME counts suspend on Linux; elsewhere CLOCK_MONOTONIC is the nearest (on macOS it does too).
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def boot(counted: float) -> str:
+    """A name of this boot. `counted` is the counting clock's time now."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        # Elsewhere: when the machine came up, to the minute. A wall clock that is set meanwhile makes it
+        # another boot, and the wall clock then decides.
+        return f"up-{int((time.time() - counted) // 60)}"
