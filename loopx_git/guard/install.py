@@ -42,7 +42,7 @@ class Installed:
 @dataclass(slots=True)
 class Entry:
     """One file: what was written (sha256), the name under which a foreign hook is kept, or, for a file that was
-    edited, its former bytes in base64 (`before`; None: it was not there)."""
+    edited, its former bytes in base64 (`before`; None: it was not there) and its former time (ns)."""
 
     path: str
     wrote: str = ""
@@ -50,6 +50,7 @@ class Entry:
     edited: bool = False
     before: str | None = None
     mode: int = 0o755
+    time: int | None = None
 
 
 @dataclass(slots=True)

@@ -76,8 +76,11 @@ def plan(place: Place, repository: Repository, record: Record) -> list[tuple[Ent
             wanted.append((path, before, _husky(name, before)))
     made = []
     for path, before, after in wanted:
-        mode = os.stat(path).st_mode & 0o7777 if before is not None else 0o644
-        entry = Entry(path, digest(after), edited=True, before=encode(before), mode=mode)
+        was = os.stat(path) if before is not None else None
+        entry = Entry(
+            path, digest(after), edited=True, before=encode(before), mode=was.st_mode & 0o7777 if was else 0o644,
+            time=was.st_mtime_ns if was else None,
+        )  # fmt: skip
         record.entries.append(entry)
         made.append((entry, after))
     return made
@@ -131,6 +134,8 @@ def undo_edit(entry: Entry) -> str:
             return "removed"
         write_file(entry.path, before)
         os.chmod(entry.path, entry.mode)
+        if entry.time is not None:
+            os.utime(entry.path, ns=(entry.time, entry.time))
         return "restored"
     begin, end = now.find(BEGIN.encode()), now.find(END.encode())
     if begin < 0 or end < begin:

@@ -112,6 +112,7 @@ def _dry_commit(repository: Repository, nonce: str) -> str:
     folder = tempfile.mkdtemp(prefix="loopx-guard-")
     message = os.path.join(repository.git_dir, "COMMIT_EDITMSG")
     before = read_file(message, 10_000_000)
+    times = os.stat(message) if before is not None else None
     try:
         index = os.path.join(folder, "index")
         with suppress(FileNotFoundError):
@@ -124,12 +125,14 @@ def _dry_commit(repository: Repository, nonce: str) -> str:
         return done.complaint
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        if read_file(message, 10_000_000) != before:
-            # No hook of ours stopped it, so git wrote down the message that nobody was asked for.
-            if before is None:
+        # No hook of ours stopped it: then git wrote down the message that nobody was asked for.
+        if times is None:
+            with suppress(FileNotFoundError):
                 os.unlink(message)
-            else:
-                write_file(message, before)
+        elif before is not None and os.stat(message).st_mtime_ns != times.st_mtime_ns:
+            write_file(message, before)
+            os.chmod(message, times.st_mode & 0o7777)
+            os.utime(message, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def _dry_run(repository: Repository, place: Place, name: str, nonce: str) -> str:
