@@ -59,6 +59,11 @@ class Site:
     def client(self) -> Client:
         return Client(self.clone.path, self.clone.env)
 
+    def policy(self, text: str) -> None:
+        """Add to .loopx/config.toml."""
+        path = self.clone.path / ".loopx/config.toml"
+        path.write_text(f"{path.read_text()}[guard]\n{text}\n")
+
     def sh(self, script: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run a script in the work tree, with the hooks that are installed."""
         return subprocess.run(
@@ -95,6 +100,7 @@ def make(world: World, place: str = "main", hooking: str = "plain", claim: str =
     install(Client(clone.path, env).connection.repository, force=True)
     clone.git("add", "-A", "--", ".", check=False)
     clone.git(*OFF, "commit", "-q", "--allow-empty", "-m", "hooks")
+    clone.git(*OFF, "push", "-q", "origin", "HEAD:refs/heads/base")
     state.desk(Client(clone.path, env))
     if claim == "remote down":
         shutil.move(world.remote, world.root / "gone.git")

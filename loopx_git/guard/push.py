@@ -70,6 +70,7 @@ def examine(client: Client, desk: Desk, selection: Sequence[str], source: str) -
     found = commits(selection, repository.top or repository.git_dir, repository.env)
     guarded = [path for commit in found for path in commit.paths if desk.policy.is_guarded(path)]
     if desk.problem is not None or not guarded or desk.tip is None:
+        guarded = list(dict.fromkeys(guarded))
         return desk.examine(guarded, source)
     snapshot = client.connection.ledger.snapshot(desk.tip)
     return Report(desk, source, judge_commits(found, desk, snapshot, client.moment()))
@@ -87,11 +88,12 @@ def judge_commits(found: Iterable[Commit], desk: Desk, snapshot: TreeSnapshot, m
                 rule, claims, fields = judge_path(path)
             else:
                 rule, claims, fields = "unguarded", (), {}
-            key = (rule, " ".join(claim.lease for claim in claims) + str(fields.get("named", "")))
+            key = (rule, " ".join(claim.lease for claim in claims) + str(fields))
             group = groups.get(key)
             if group is None:
                 group = groups[key] = Group(rule, claims, {**fields, "commits": []})
-            group.paths.append(path)
+            if path not in group.paths:
+                group.paths.append(path)
             mark = f"{commit.oid[:12]} {commit.subject[:60]}"
             if mark not in group.fields["commits"]:
                 group.fields["commits"].append(mark)
@@ -108,7 +110,8 @@ def _judge(named: Sequence[Named], bench: Bench):  # type: ignore[no-untyped-def
         others = [claim for claim in bench.others_on(path) if claim.lease not in leases]
         if others:
             sibling = others[0].holder == bench.who.agent
-            return "sibling" if sibling else "held", (others[0],), {}
+            # Of a commit that names a claim it does not matter who pushes it.
+            return "sibling" if sibling else "held", (others[0],), {"by_name": bool(named)}
         covering = good.find(path) or [item for item in standing if item.claim.tests is None]
         if covering:
             return "covered", tuple(item.claim for item in covering), {}

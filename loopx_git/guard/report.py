@@ -34,7 +34,7 @@ class Report:
         if policy.mode == "off" or not (self.wrong or self.problem):
             return "allowed"
         severity = policy.mode
-        by_name = any(group.rule in NAMED for group in self.wrong)
+        by_name = any(group.rule in NAMED or group.fields.get("by_name") for group in self.wrong)
         if self.desk.who.agent is None and severity == "block" and not by_name:
             severity = policy.unidentified
         return {"block": "denied", "warn": "warned"}.get(severity, "allowed")
@@ -79,6 +79,10 @@ class Report:
         for group in self.wrong[:GROUPS_SHOWN]:
             lines += _paths(group.paths)
             lines.append(f"    {says(group, self.desk.who)[0]}{self._until(group)}")
+            made = list(group.fields.get("commits", ()))
+            lines += [f"    in {commit}" for commit in made[:2]]
+            if len(made) > 2:
+                lines.append(f"    and {len(made) - 2} more commits")
         if len(self.wrong) > GROUPS_SHOWN:
             rest = self.wrong[GROUPS_SHOWN:]
             lines.append(f"  and {sum(len(group.paths) for group in rest)} more, for {len(rest)} other reasons")
@@ -101,7 +105,7 @@ class Report:
             findings.append({
                 "rule": group.rule, "message": message, "next": command, "todo_id": fields.get("todo"),
                 "holder": fields.get("holder"), "epoch": fields.get("epoch"), "lapses_at": ends,
-                "commit": fields.get("commit"), "paths": list(group.paths),
+                "commits": list(fields.get("commits", ())), "paths": list(group.paths),
             })  # fmt: skip
         problem = None
         if self.problem is not None:
