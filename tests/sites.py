@@ -116,6 +116,9 @@ def hold(clone: Clone, claim: str, scope: tuple[str, ...] = ("/src/",), title: s
     hooks = Hooks(clock=SystemClock(offset=-86400, slept=-86400)) if claim == "lapsed" else None
     agent = "bob" if claim == "other" else "alice"
     Client(clone.path, clone.env, {"agent": agent}, hooks).todo.claim(todo)
+    if hooks is not None:
+        # What is known of it is of today.
+        Client(clone.path, clone.env).read(fresh=True)
     return todo
 
 

@@ -80,6 +80,7 @@ def judge_commits(found: Iterable[Commit], desk: Desk, snapshot: TreeSnapshot, m
     """The findings; each has the commits that it is about in its fields."""
     bench = desk.bench()
     groups: dict[tuple[str, str], Group] = {}
+    seen: set[tuple[tuple[str, str], str]] = set()
     for commit in found:
         named = [_look_up(todo, epoch, desk, snapshot, moment) for todo, epoch in commit.named]
         judge_path = _judge(named, bench)
@@ -92,7 +93,8 @@ def judge_commits(found: Iterable[Commit], desk: Desk, snapshot: TreeSnapshot, m
             group = groups.get(key)
             if group is None:
                 group = groups[key] = Group(rule, claims, {**fields, "commits": []})
-            if path not in group.paths:
+            if (key, path) not in seen:
+                seen.add((key, path))
                 group.paths.append(path)
             mark = f"{commit.oid[:12]} {commit.subject[:60]}"
             if mark not in group.fields["commits"]:

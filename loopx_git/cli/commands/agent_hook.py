@@ -13,12 +13,12 @@ from loopx_git.errors import UsageError
 @command("agent-hook", example="git loopx agent-hook install --for claude\n"
          "echo '{\"tool_name\": \"Edit\", \"tool_input\": {\"path\": \"a\"}}' | git loopx agent-hook")  # fmt: skip
 @click.argument("action", required=False, type=click.Choice(["install", "uninstall"]))
-@click.option("--for", "agent", type=click.Choice(["claude", "codex", "cursor"]), help="Whose settings to write.")
+@click.option("--for", "whose", type=click.Choice(["claude", "codex", "cursor"]), help="Whose settings to write.")
 @click.option("--format", "style", type=click.Choice(["auto", "claude", "codex", "cursor"]), default="auto",
               show_default=True, help="Whose input to expect.")  # fmt: skip
 @click.option("--shared", is_flag=True, help="Write the settings that are part of the code, not those of this clone.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, write nothing.")
-def main(face: Face, action: str | None, agent: str | None, style: str, shared: bool, dry_run: bool) -> None:
+def main(face: Face, action: str | None, whose: str | None, style: str, shared: bool, dry_run: bool) -> None:
     """Allow or deny a coding agent's edit before it is made: its tool call as JSON on standard input.
 
     Exit 0: allowed. Exit 2: denied; the reason and the next command are on standard error. Any other exit code would
@@ -30,11 +30,11 @@ def main(face: Face, action: str | None, agent: str | None, style: str, shared: 
         raise click.exceptions.Exit(agent_hook.main([f"--format={style}"], os.environ))
     from loopx_git.guard import agent_settings
 
-    if agent is None:
+    if whose is None:
         raise UsageError("whose settings?", hint=f"git loopx agent-hook {action} --for claude")
     top = face.client.connection.repository.top
     if top is None:
         raise UsageError("a bare repository has no agents at work", hint="cd into a work tree")
-    done = agent_settings.change(top, agent, shared=shared, remove=action == "uninstall", dry_run=dry_run)
-    face.emit("agent_hook", {"agent": agent, "dry_run": dry_run, **done},
+    done = agent_settings.change(top, whose, shared=shared, remove=action == "uninstall", dry_run=dry_run)
+    face.emit("agent_hook", {"agent": whose, "dry_run": dry_run, **done},
               [f"{done['what']}: {done['file']}", *(f"note: {note}" for note in done["notes"])])  # fmt: skip
