@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from loopx_git.client.connect import Hooks
-from loopx_git.core.times import parse_duration, parse_time
 from loopx_git.errors import UsageError
-from loopx_git.store.clock import SystemClock
+from loopx_git.guard.clock import clock_of
 
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
@@ -24,7 +23,7 @@ def with_testing(hooks: Hooks, environ: Mapping[str, str]) -> Hooks:
     """The hooks with the clock and the failpoint that the environment asks for."""
     now = environ.get("LOOPX_NOW")
     if now:
-        hooks = replace(hooks, clock=_clock(now))
+        hooks = replace(hooks, clock=clock_of(now))
     point = environ.get("LOOPX_FAILPOINT")
     if point:
         name, _, what = point.partition("=")
@@ -37,13 +36,3 @@ def with_testing(hooks: Hooks, environ: Mapping[str, str]) -> Hooks:
 
         hooks = replace(hooks, failpoint=fail)
     return hooks
-
-
-def _clock(text: str) -> SystemClock:
-    try:
-        if text[0] in "+-":
-            seconds = parse_duration(text[1:]) or 0
-            return SystemClock(offset=float(seconds if text[0] == "+" else -seconds))
-        return SystemClock(fixed=parse_time(text))
-    except ValueError as error:
-        raise UsageError(f"LOOPX_NOW: {error}", hint="LOOPX_NOW=+45m, -1d, or a timestamp") from None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DENIED = 19
 NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "pre-push")
 #: What pre-commit found, for prepare-commit-msg of the same commit: seconds for which it counts.
-_SEEN, _SEEN_FOR = "guard-seen.json", 60.0
+SEEN, _SEEN_FOR = "guard-seen.json", 60.0
 PROBE = "LOOPX_GUARD_PROBE"
 _NONCE = re.compile(r"[0-9a-f]{32}")
 #: Seconds that a renewal in the background may take.
@@ -109,7 +109,7 @@ def _before_commit(this: Run, *, merging: bool) -> Outcome:
     if report.effect != "denied":
         seen = {"index": _index(this), "at": time.time(), "claims": report.trailers, "unseen": bool(report.wrong)}
         make_folder(os.path.join(this.git_dir, "loopx"))
-        write_file(os.path.join(this.git_dir, "loopx", _SEEN), json.dumps(seen).encode())
+        write_file(os.path.join(this.git_dir, "loopx", SEEN), json.dumps(seen).encode())
     return outcome(report)
 
 
@@ -136,7 +136,9 @@ def _message(this: Run, args: Sequence[str]) -> Outcome:
     """Write the trailers. Nothing here stops a commit: what is denied was denied before, or was meant to pass."""
     from loopx_git.guard.message import edited
 
-    source, of = (*args[1:3], "", "")[:2]
+    # The pre-commit framework hands over the file alone, and the rest as variables.
+    told = (this.env.get("PRE_COMMIT_COMMIT_MSG_SOURCE", ""), this.env.get("PRE_COMMIT_COMMIT_OBJECT_NAME", ""))
+    source, of = (*args[1:3], *told[len(args[1:3]) :])
     found = None if source == "commit" else _seen(this)
     if found is None:
         desk = this.desk()
@@ -160,7 +162,7 @@ def _message(this: Run, args: Sequence[str]) -> Outcome:
 
 def _seen(this: Run) -> tuple[list[str], bool] | None:
     """What pre-commit of this very commit found."""
-    path = os.path.join(this.git_dir, "loopx", _SEEN)
+    path = os.path.join(this.git_dir, "loopx", SEEN)
     try:
         seen = json.loads(read_plain(path) or "null")
     except ValueError:

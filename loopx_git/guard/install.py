@@ -13,10 +13,13 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
+from glob import escape as glob_escape
+from glob import glob
 from typing import Any
 
+from loopx_git.client import claims_file
 from loopx_git.errors import InvalidState, NotAllowed
-from loopx_git.guard import quick, runners, shims
+from loopx_git.guard import hook, quick, runners, shims
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.places import Kind, Place, find
 from loopx_git.store.lock import make_folder, read_file, write_file
@@ -128,6 +131,8 @@ def _shims(place: Place, record: Record) -> list[tuple[Entry, bytes]]:
     """A shim for each hook. Where the pre-commit framework has its own in place, ours is what the framework calls
     its legacy hook: it runs that first, with the same arguments and input."""
     record.folders = missing_folders(place.folder)
+    # What others get to see names no path of this machine.
+    program = "git-loopx" if place.tracked or place.foreign else shims.program()
     plan = []
     for name in NAMES:
         path = os.path.join(place.folder, f"{name}.legacy" if name in place.framework else name)
@@ -136,7 +141,7 @@ def _shims(place: Place, record: Record) -> list[tuple[Entry, bytes]]:
             if os.path.isdir(path):
                 raise InvalidState(f"{path} is a folder", hint=f"ls -l {path}")
             kept = _free_name(path)
-        data = shims.text(name, kept=kept or "", path=shims.program())
+        data = shims.text(name, kept=kept or "", path=program)
         entry = Entry(path, digest(data), kept)
         record.entries.append(entry)
         plan.append((entry, data))
@@ -173,18 +178,20 @@ def uninstall(repository: Repository) -> Installed:
         # One that is in use by now stays.
         with suppress(OSError):
             os.rmdir(folder)
-    for path in (
-        os.path.join(repository.git_dir, "loopx", quick.NAME),
-        os.path.join(repository.git_dir, "loopx", "guard-seen.json"),
-        os.path.join(repository.home, "claims.json"),
-        os.path.join(repository.home, RECORD),
-    ):
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-    with suppress(OSError):
-        os.rmdir(repository.home)
+    _forget(repository)
     return Installed(record.kind, removed=tuple(done["removed"]), restored=tuple(done["restored"]),
                      left=tuple(done["left"]))  # fmt: skip
+
+
+def _forget(repository: Repository) -> None:
+    """Remove what the guard keeps for itself, in every worktree of the clone."""
+    homes = [repository.home, *glob(os.path.join(glob_escape(repository.common_dir), "worktrees", "*", "loopx"))]
+    for home in homes:
+        for name in (quick.NAME, hook.SEEN, claims_file.NAME, RECORD):
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(home, name))
+        with suppress(OSError):
+            os.rmdir(home)
 
 
 def _undo(entry: Entry) -> str:

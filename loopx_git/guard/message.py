@@ -28,11 +28,11 @@ def edited(text: str, claims: Sequence[str], *, unseen: bool, comment: str | Non
     body, rest = lines[:end], lines[end:]
     if not any(line.strip() for line in body if not _is_comment(line, comment)):
         return text
-    if claims:
-        wanted = [f"{CLAIM}: {claim}" for claim in claims]
-    elif unseen and not any(line.lower().startswith(f"{CLAIM.lower()}:") for line in body):
-        wanted = [f"{GUARD}: {UNSEEN}"]
-    else:
+    named = any(line.lower().startswith(f"{CLAIM.lower()}:") for line in body)
+    wanted = [f"{CLAIM}: {claim}" for claim in claims]
+    if unseen and (claims or not named):
+        wanted.append(f"{GUARD}: {UNSEEN}")
+    if not wanted:
         return text
     kept = [line for line in body if not _OURS.match(line)]
     while kept and not kept[-1].strip():

@@ -44,8 +44,10 @@ class Place:
 
 def find(repository: Repository) -> Place:
     """The place as git itself resolves it, from wherever core.hooksPath was set."""
-    done = git(["rev-parse", "--path-format=absolute", "--git-path", "hooks"], cwd=repository.cwd, env=repository.env,
-               timeout=LOCAL_TIMEOUT, options=("--no-pager",))  # fmt: skip
+    # From the top: that is where git starts hooks, and what a relative core.hooksPath is relative to.
+    args = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"]
+    done = git(args, cwd=repository.top or repository.cwd, env=repository.env, timeout=LOCAL_TIMEOUT,
+               options=("--no-pager",))  # fmt: skip
     if done.code:
         raise InvalidState(
             f"git cannot say where its hooks are: {done.complaint}", hint="git rev-parse --git-path hooks"

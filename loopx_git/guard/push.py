@@ -6,7 +6,8 @@ pushes made it now.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from loopx_git.client.claims_file import tests_of
 from loopx_git.client.client import Client
@@ -30,7 +31,7 @@ ZERO = "0" * 40
 class Named:
     """A claim that a commit names: the rule that speaks against it (None: it stands), and its scope."""
 
-    def __init__(self, claim: Claim, rule: str | None, fields: Mapping[str, object]) -> None:
+    def __init__(self, claim: Claim, rule: str | None, fields: Mapping[str, Any]) -> None:
         self.claim, self.rule, self.fields = claim, rule, fields
 
 
@@ -97,18 +98,22 @@ def judge_commits(found: Iterable[Commit], desk: Desk, snapshot: TreeSnapshot, m
                 seen.add((key, path))
                 group.paths.append(path)
             mark = f"{commit.oid[:12]} {commit.subject[:60]}"
-            if mark not in group.fields["commits"]:
+            if group.fields["commits"][-1:] != [mark]:
                 group.fields["commits"].append(mark)
     return list(groups.values())
 
 
-def _judge(named: Sequence[Named], bench: Bench):  # type: ignore[no-untyped-def]
+_Rule = Callable[[str], tuple[str, tuple[Claim, ...], Mapping[str, Any]]]
+
+
+def _judge(named: Sequence[Named], bench: Bench) -> _Rule:
+    """The rule for the paths of one commit."""
     standing = [item for item in named if item.rule is None]
     fallen = [item for item in named if item.rule is not None]
     good, bad = (Index((item, item.claim.tests) for item in part if item.claim.tests) for part in (standing, fallen))
     leases = {item.claim.lease for item in standing}
 
-    def rule(path: str) -> tuple[str, tuple[Claim, ...], Mapping[str, object]]:
+    def rule(path: str) -> tuple[str, tuple[Claim, ...], Mapping[str, Any]]:
         others = [claim for claim in bench.others_on(path) if claim.lease not in leases]
         if others:
             sibling = others[0].holder == bench.who.agent
