@@ -116,7 +116,7 @@ def _before_commit(this: Run, *, merging: bool) -> Outcome:
 def outcome(report: Report) -> Outcome:
     """The exit code and the message of a verdict."""
     if report.effect == "allowed":
-        return 0, [f"loopx guard: {line}" for line in report.desk.notes]
+        return 0, [f"loopx guard: {line}" for line in report.lines()]
     word = "denied" if report.effect == "denied" else "warning"
     lines = [f"loopx guard: {word}: {report.headline}", *report.lines(), f"  next: {report.command}"]
     return (DENIED if report.effect == "denied" else 0), lines
@@ -197,7 +197,9 @@ def _comment(this: Run) -> str | None:
     from loopx_git.guard.staged import TIMEOUT
     from loopx_git.store.process import git
 
-    text = git(["config", "core.commentChar"], cwd=this.folder, env=this.env, timeout=TIMEOUT).text.strip()
+    args = ["config", "--get-regexp", r"^core\.comment(char|string)$"]
+    lines = git(args, cwd=this.folder, env=this.env, timeout=TIMEOUT).text.splitlines()
+    text = lines[-1].partition(" ")[2] if lines else ""
     return "#" if text in ("", "auto") else text
 
 

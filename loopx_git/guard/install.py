@@ -108,6 +108,22 @@ def install(repository: Repository, *, force: bool = False) -> Installed:
     if not _is_managed(place):
         plan = _shims(place, record)
     _store(repository, record)
+    try:
+        _put(record, plan)
+    except OSError as error:
+        uninstall(repository)
+        raise InvalidState(
+            f"cannot write {error.filename}: {error.strerror}; everything is as it was", hint=f"ls -ld {place.folder}"
+        ) from None
+    runners.configure(repository, record)
+    return Installed(
+        place.kind.value, tuple(entry.path for entry in record.entries),
+        kept=tuple(os.path.join(os.path.dirname(entry.path), entry.kept) for entry in record.entries if entry.kept),
+        next=runners.advice(place),
+    )  # fmt: skip
+
+
+def _put(record: Record, plan: list[tuple[Entry, bytes]]) -> None:
     for folder in reversed(record.folders):
         os.makedirs(folder, exist_ok=True)
     for entry, data in plan:
@@ -115,12 +131,6 @@ def install(repository: Repository, *, force: bool = False) -> Installed:
             os.rename(entry.path, os.path.join(os.path.dirname(entry.path), entry.kept))
         write_file(entry.path, data)
         os.chmod(entry.path, entry.mode)
-    runners.configure(repository, record)
-    return Installed(
-        place.kind.value, tuple(entry.path for entry in record.entries),
-        kept=tuple(os.path.join(os.path.dirname(entry.path), entry.kept) for entry in record.entries if entry.kept),
-        next=runners.advice(place),
-    )  # fmt: skip
 
 
 def _is_managed(place: Place) -> bool:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: Most groups, and most paths of one group, that the text names; `--json` names all.
 GROUPS_SHOWN, PATHS_SHOWN = 5, 4
+#: Seconds after which also one who may is told how old the knowledge is.
+TOLD_AFTER = 3600
 BYPASS = "a bypass (--no-verify) does not help: the pull-request check fails on the same rule"
 #: Rules of which the commit itself names the claim: who pushes it does not matter.
 NAMED = frozenset({"stale", "ended", "lapsed", "unknown", "outside"})
@@ -60,6 +62,12 @@ class Report:
     @property
     def headline(self) -> str:
         """One sentence."""
+        if self.desk.policy.mode == "off":
+            return 'the guard is off here: .loopx/config.toml says mode = "off"'
+        if self.effect == "allowed" and (self.wrong or self.problem):
+            return (
+                f"allowed by the policy, and {self.count} {_plural(self.count, 'path')} without a claim that covers"
+            )
         if self.effect == "allowed":
             checked = sum(len(group.paths) for group in self.groups if group.rule != "unguarded")
             return f"ok: {checked} guarded {_plural(checked, 'path')}, all of them covered"
@@ -73,6 +81,9 @@ class Report:
         """The body for people: paths, rule, holder and epoch; then how old the knowledge is."""
         lines = list(self.desk.notes)
         if self.effect == "allowed":
+            judged = any(group.rule == "covered" for group in self.groups)
+            if judged and self.desk.age > TOLD_AFTER:
+                lines.append(f"by the claims as they were read {age_words(self.desk.age)} ago")
             return lines
         if self.problem is not None:
             lines += _paths(self.unjudged)

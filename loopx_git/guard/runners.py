@@ -23,7 +23,13 @@ _EVENT = "hook.loopx-{}"
 
 
 def refuse(place: Place, repository: Repository, *, force: bool) -> None:
-    """NotAllowed for what is not ours to write into unasked."""
+    """NotAllowed for what is not ours to write into unasked; InvalidState for hooks that are switched off."""
+    if os.path.lexists(place.folder) and not os.path.isdir(place.folder):
+        raise InvalidState(
+            f"core.hooksPath names {place.folder}, which is no folder: git runs no hooks here",
+            hint="git config --show-origin core.hooksPath",
+            about={"folder": place.folder},
+        )
     if place.kind is Kind.LEFTHOOK and repository.top is not None:
         path = os.path.join(repository.top, LEFTHOOK_LOCAL)
         if os.path.lexists(path):

@@ -19,6 +19,7 @@ from loopx_git.errors import LoopXError, NotInitialised, RemoteFailure
 from loopx_git.guard import policy as policies
 from loopx_git.guard import quick
 from loopx_git.guard.desk import Desk, Problem
+from loopx_git.guard.report import age_words
 from loopx_git.guard.verdict import Who
 from loopx_git.store.lock import make_folder, write_file
 from loopx_git.store.process import git
@@ -57,6 +58,7 @@ def desk(client: Client, *, fresh: bool = False) -> Desk:
         if fresh:
             problem = _ask(client, policy, notes)
         known, age = _known(client)
+        notes = [f"{note}; it is {age_words(age)} old" for note in notes]
     except NotInitialised:
         problem = Problem("no-state", "nothing is known of the claims here yet", "git loopx sync")
     except LoopXError as error:

@@ -113,6 +113,15 @@ def test_knowledge_grows_old(site: MakeSite) -> None:
     assert made.sh("git commit -q -m work").returncode == 0
 
 
+def test_old_knowledge_is_told_also_to_one_who_may(site: MakeSite) -> None:
+    made = site(claim="own")
+    hours = time.time() - 5 * 3600
+    os.utime(made.clone.home / "fetched", (hours, hours))
+    done = made.sh(CHANGE)
+    assert done.returncode == 0
+    assert "by the claims as they were read 5 h ago" in done.stderr
+
+
 def test_the_own_claim_past_its_deadline_and_renewed(site: MakeSite) -> None:
     made = site(claim="lapsed")
     done = made.sh(CHANGE)

@@ -271,6 +271,32 @@ def test_a_place_that_is_not_ours_alone_is_refused_with_the_lines_to_add(ledger:
         install(repository(clone), force=True)
 
 
+def test_hooks_that_are_switched_off_are_named(clone: Clone) -> None:
+    clone.config("core.hooksPath", "/dev/null")
+    with pytest.raises(InvalidState, match="runs no hooks here"):
+        install(repository(clone), force=True)
+
+
+def test_a_folder_that_cannot_be_written_leaves_everything_as_it_was(
+    ledger: World, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign(ledger, clone)
+    clone.git("status")
+    before = footprint(clone)
+    write = installing.write_file
+
+    def full(path: str, data: bytes) -> None:
+        if path.endswith("pre-push"):
+            raise OSError(28, "No space left on device", path)
+        write(path, data)
+
+    monkeypatch.setattr(installing, "write_file", full)
+    with pytest.raises(InvalidState, match="No space left"):
+        install(repository(clone))
+    assert differences(before, footprint(clone)) == {}
+    assert installing.record_of(repository(clone)) is None
+
+
 def test_a_record_that_cannot_be_read_stops_both(clone: Clone) -> None:
     install(repository(clone))
     (clone.home / installing.RECORD).write_text("{")

@@ -180,6 +180,7 @@ def test_a_remote_that_cannot_be_read(site: MakeSite, ledger: World, way: str) -
     if way == "warn":
         passed(done)
         assert "cannot be read, so what was fetched last decides" in done.stderr
+        assert " s old" in done.stderr
     else:
         refused(done, "cannot be read", "next: git loopx sync")
 
