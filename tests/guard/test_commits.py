@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -356,23 +357,38 @@ def test_nothing_of_the_users_changes_but_the_commit(site: MakeSite, place: str)
     )
 
 
-def test_a_lease_that_is_due_is_renewed_in_the_background(site: MakeSite) -> None:
+def test_a_lease_that_is_due_is_renewed_by_a_command_of_its_own(
+    site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = site(claim="none")
     client = made.client()
     client.todo.claim(made.todo, ttl=600)
     before = client.todo.show(made.todo)[0].lease.lease
-    # Two thirds have passed by the clock of the clone.
+    started: list[tuple[list[str], dict[str, Any]]] = []
+    monkeypatch.setattr(process, "detached", lambda argv, **more: started.append((argv, more)))
+
+    def after_commit() -> None:
+        env = {**made.clone.env, "GIT_DIR": ".git", "GIT_INDEX_FILE": ".git/index"}
+        assert hook.run("post-commit", [], folder=str(made.clone.path), env=env, stdin=lambda: "") == (0, [])
+
+    after_commit()
+    assert started == []
+    # More than two thirds have passed by the clock of the clone.
     path = made.clone.home / "deadlines.json"
     entries = json.loads(path.read_text())
     entries[before.id]["until"] -= 500
     path.write_text(json.dumps(entries))
-    assert made.sh(CHANGE).returncode == 0
-    ends = time.monotonic() + 60
-    while time.monotonic() < ends:
-        if made.client().todo.show(made.todo, fresh=True)[0].lease.lease.seq > before.seq:
-            return
-        time.sleep(0.1)
-    raise AssertionError("nobody renewed the lease")
+    after_commit()
+    [(argv, more)] = started
+    assert "--timeout" in argv
+    assert not {"GIT_DIR", "GIT_INDEX_FILE"} & set(more["env"])
+    # What was started, run to its end here.
+    assert subprocess.run(argv, **more, capture_output=True, check=False).returncode == 0
+    assert made.client().todo.show(made.todo, fresh=True)[0].lease.lease.seq == before.seq + 1
+
+
+def test_a_command_that_cannot_be_started_is_no_error(tmp_path: Path) -> None:
+    process.detached(["/nowhere/at-all"], cwd=str(tmp_path), env={})
 
 
 def test_the_renewal_is_off_by_policy(site: MakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
