@@ -239,6 +239,19 @@ def test_the_copy_follows_the_tip(site: MakeSite) -> None:
     assert todo in {item["todo"] for item in text["claims"]}
 
 
+def test_the_tip_is_found_wherever_git_keeps_its_refs(site: MakeSite) -> None:
+    made = site(claim="own")
+    common, tip = str(made.clone.common_dir), made.client().connection.ledger.tip()
+    ref = "refs/heads/loopx/coord"
+    assert claims_file.known_tip(common, ref, here=False) == tip
+    made.clone.git("-C", str(made.clone.home / "coord.git"), "pack-refs", "--all", "--prune")
+    assert not (made.clone.home / "coord.git/refs/loopx/tip").exists()
+    assert claims_file.known_tip(common, ref, here=False) == tip
+    assert claims_file.known_tip(common, ref, here=True) is None
+    made.clone.git("update-ref", ref, "HEAD")
+    assert claims_file.known_tip(common, ref, here=True) == made.base
+
+
 def test_where_nobody_asked_for_the_guard_nothing_is_written(alice: Any) -> None:
     alice.run("todo", "add", "x")
     assert not (alice.home / claims_file.NAME).exists()
