@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from loopx_git.errors import InvalidState
+from loopx_git.errors import InvalidState, RemoteFailure
 from loopx_git.store.base import Fetched, Pushed, PushKind
 from loopx_git.store.environment import REMOTE
 from loopx_git.store.lock import make_folder
@@ -118,6 +118,18 @@ class RemotePublisher:
         if listed.code == 2 or (listed.code == 0 and not any(row[-1] == self.ref for row in rows)):
             return Fetched(None)
         return Fetched(error=done.complaint or f"git fetch ended with {done.code}")
+
+    def deepen(self, timeout: float) -> None:
+        """Bring the rest of a history whose beginning was left out; nothing to do where it is whole."""
+        if not os.path.exists(os.path.join(self.path, "shallow")):
+            return
+        args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--unshallow"]
+        self._outwait_locks(FETCHED)
+        done = self._git([*args, "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
+        if done.code:
+            raise RemoteFailure(
+                f"the ledger's earlier history cannot be fetched: {done.complaint}", hint="git ls-remote"
+            )
 
     def _outwait_locks(self, name: str) -> None:
         """The git of a killed command may live on for a moment and hold the lock of a ref of ours; a killed one

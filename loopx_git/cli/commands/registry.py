@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sync": ("sync", "Fetch the coordination ref and check what is new."),
     "log": ("log", "The audit trail, newest first."),
     "verify": ("verify", "Replay the whole history against the rules."),
+    "review": ("review", "Pull requests: was every change claimed, and by whom."),
     "doctor": ("doctor", "Check the installation, the configuration and the remote."),
     "config": ("config", "What is in force here, and where it comes from."),
     "completion": ("completion", "The completion script of a shell."),
@@ -98,6 +99,12 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "pause": ("peer_pause", "Pause a peer: it claims nothing new."),
             "resume": ("peer_resume", "Let a paused peer claim again."),
             "retire": ("peer_retire", "Retire a peer for good."),
+        },
+    ),
+    "review": (
+        "Pull requests: was every change claimed, and by whom.",
+        {
+            "check": ("review_check", "Check that claims cover every change of a range."),
         },
     ),
     "config": (
