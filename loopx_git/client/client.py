@@ -204,7 +204,15 @@ class Client:
             limits=Limits(budget=settings.timeout),
             dry_run=dry_run,
         )
-        answer = (ledger if publisher is None else ledger.through(publisher)).submit(job)
+        place = ledger if publisher is None else ledger.through(publisher)
+        try:
+            answer = place.submit(job)
+        except InvalidState as error:
+            from loopx_git.client.adoption import adopted_if_safe
+
+            if dry_run or not adopted_if_safe(self, error, actor):
+                raise
+            answer = place.submit(job)
         if answer.tip is not None:
             self._stamp()
             self._pin(answer.tip)

@@ -28,7 +28,8 @@ class MemoryObjects:
         return self._get(oid)[0]
 
     def build(self, parent: str | None, draft: Draft) -> str:
-        files = {} if parent is None else dict(self.tree(parent).files)
+        onto = draft.onto or parent
+        files = {} if onto is None else dict(self.tree(onto).files)
         for path, data in draft.files.items():
             if data is None:
                 files.pop(path, None)

@@ -75,7 +75,8 @@ class PygitObjects:
     def build(self, parent: str | None, draft: Draft) -> str:
         import pygit2
 
-        base = None if parent is None else self._commit(parent).tree
+        onto = draft.onto or parent
+        base = None if onto is None else self._commit(onto).tree
         nested: dict[str, Any] = {}
         for path, data in draft.files.items():
             *folders, name = path.split("/")

@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sync": ("sync", "Fetch the coordination ref and check what is new."),
     "log": ("log", "The audit trail, newest first."),
     "verify": ("verify", "Replay the whole history against the rules."),
+    "adopt": ("adopt", "Take over what was merged or edited on the coordination ref by hand."),
     "review": ("review", "Pull requests: was every change claimed, and by whom."),
     "doctor": ("doctor", "Check the installation, the configuration and the remote."),
     "config": ("config", "What is in force here, and where it comes from."),
