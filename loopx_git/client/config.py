@@ -27,7 +27,7 @@ KEYS: Mapping[str, Mapping[str, type]] = {
     "guard": {
         "mode": str, "paths": list, "exempt": list, "require": str, "unidentified": str, "stale_after": str,
         "offline_push": str, "renew_on_commit": bool, "branches": list, "since": str,
-        "signed": bool, "pusher": str,
+        "signed": bool, "pusher": str, "pushers": list, "operators": list,
     },
     "run": {"on_exit": str},
     "validate": {"allow": list},
@@ -165,6 +165,11 @@ def _seconds(name: str, value: Any, origins: Mapping[str, str], least: float) ->
     if seconds is None or not least <= seconds <= 86400:
         raise UsageError(f"{name} ({origins[name]}): {text} is out of bounds", hint=f"--{name} 30s; a day at most")
     return float(seconds)
+
+
+def seconds_of(text: str | None, default: float) -> float:
+    """A time budget that was given on the command line, in seconds."""
+    return default if text is None else _seconds("timeout", text, {"timeout": "--timeout"}, 0.1)
 
 
 def _depth(value: int | None, path: str) -> int | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from loopx_git.core.change import Op
 from loopx_git.core.lease import Ended, Lease
@@ -13,10 +13,8 @@ from loopx_git.errors import InvalidState
 from loopx_git.format import layout, message
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.review.check import Claim, Claims, Standing
+from loopx_git.store.base import Objects
 from loopx_git.store.validate import Checker
-
-if TYPE_CHECKING:
-    from loopx_git.client.client import Client
 
 #: Says why a commit of the ledger does not prove its agent, or "".
 Prover = Callable[[str], str]
@@ -34,12 +32,14 @@ class Step:
     todo: Todo | None
 
 
-def read_claims(client: Client, todos: Iterable[str], tip: str, prove: Prover | None = None) -> Claims:
-    """The claims of `todos` at the tip `tip`, which has been read and checked."""
-    snapshot = client.connection.ledger.snapshot(tip)
+def read_claims(
+    objects: Objects, memo: dict[Hashable, Any], todos: Iterable[str], tip: str, prove: Prover | None = None
+) -> Claims:
+    """The claims of `todos` at the tip `tip`, which has been checked."""
+    snapshot = TreeSnapshot(objects.tree(tip), memo)
     known: dict[str, str | None] = {}
     granted: dict[str, Claim] = {}
-    trails = trails_of(client, todos, tip)
+    trails = trails_of(objects, memo, todos, tip)
     for todo, (goal, steps) in trails.items():
         lease = snapshot.lease(goal, todo)
         known[todo] = None if lease is None else lease.holder
@@ -62,12 +62,12 @@ def live_claims(snapshot: TreeSnapshot) -> Iterable[Claim]:
             yield Claim(lease.todo, lease.epoch, lease.holder or "", todo.title, todo.scope)
 
 
-def trails_of(client: Client, todos: Iterable[str], tip: str) -> dict[str, tuple[str, list[Step]]]:
+def trails_of(
+    objects: Objects, memo: dict[Hashable, Any], todos: Iterable[str], tip: str
+) -> dict[str, tuple[str, list[Step]]]:
     """Todo -> (goal, every legal commit that touched it or its record, oldest first); todos that the ledger does
     not have are left out. Only the commits that touched one are replayed, so long histories stay cheap."""
-    ledger = client.connection.ledger
-    objects, memo = ledger.around.objects, ledger.around.memo
-    snapshot = ledger.snapshot(tip)
+    snapshot = TreeSnapshot(objects.tree(tip), memo)
     goals = {todo: goals[0] for todo in sorted(set(todos)) if len(goals := snapshot.goals_of(todo)) == 1}
     found: dict[str, tuple[str, list[Step]]] = {todo: (goal, []) for todo, goal in goals.items()}
     if not goals:

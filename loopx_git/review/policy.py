@@ -15,6 +15,7 @@ from loopx_git.store.repository import Repository
 
 Tables = Mapping[str, Mapping[str, Any]]
 MODES = ("block", "warn", "off")
+CONFIG_NAME = FILE
 SIGNERS = ".loopx/allowed_signers"
 _SIZE_MAX = 262_144
 

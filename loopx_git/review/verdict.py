@@ -97,7 +97,8 @@ class Review:
         reading = self.client.read(fresh=True)
         self._whole()
         ledger = self._ledger(reading.tip)
-        return read_claims(self.client, named, reading.tip, self._prover()), ledger
+        around = self.client.connection.ledger.around
+        return read_claims(around.objects, around.memo, named, reading.tip, self._prover()), ledger
 
     def _prover(self) -> Any:
         return None

@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "verify": ("verify", "Replay the whole history against the rules."),
     "adopt": ("adopt", "Take over what was merged or edited on the coordination ref by hand."),
     "review": ("review", "Pull requests: was every change claimed, and by whom."),
+    "receive-check": ("receive_check", "The gate of a bare repository, as its receive hook."),
     "doctor": ("doctor", "Check the installation, the configuration and the remote."),
     "config": ("config", "What is in force here, and where it comes from."),
     "completion": ("completion", "The completion script of a shell."),
