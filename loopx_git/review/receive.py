@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.config import DEFAULT_REF
@@ -19,8 +20,8 @@ from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.format import message
 from loopx_git.format.code_claim import split
 from loopx_git.review.check import Finding, Rules, judge
-from loopx_git.review.history import read_claims
-from loopx_git.review.policy import CONFIG_NAME, Tables, rules_of, tables_at
+from loopx_git.review.history import Prover, read_claims
+from loopx_git.review.policy import CONFIG_NAME, SIGNERS, Tables, file_at, rules_of, tables_at
 from loopx_git.review.pusher import pusher_of
 from loopx_git.review.range import CodeRange
 from loopx_git.store.process import git
@@ -156,13 +157,26 @@ class Gate:
     def _identities(self, update: Update, oids: Sequence[str]) -> list[Refusal]:
         pusher = pusher_of(self.guard, self.env)
         found = []
+        prove = self._prover(fresh=True)
         for oid in oids:
             commit = self.objects.commit(oid)
             if pusher is not None and is_operation(commit):
                 why = pusher.why_not(message.load(commit.message))
                 if why:
                     found.append(Refusal(update.ref, f"commit {oid[:12]} (identity): {why}"))
+            if prove is not None and (unproven := prove(oid)):
+                found.append(Refusal(update.ref, f"commit {oid[:12]} (signature): {unproven}"))
         return found
+
+    def _prover(self, *, fresh: bool) -> Prover | None:
+        """What proves an operation's agent, where the policy asks for it. `fresh`: a key that has expired signs nothing
+        that is pushed now, whatever time the commit bears."""
+        if not self.rules.signed or self.head is None:
+            return None
+        from loopx_git.store.signatures import Verifier
+
+        signers = file_at(self.repository, self.head, SIGNERS)
+        return Verifier(self.objects, self.env, signers, now=datetime.now(UTC) if fresh else None).why_not
 
     def _replays(self, update: Update, old: str | None, oids: Sequence[str]) -> list[Refusal]:
         """A request that is in the ledger already was made once, and must not be made again."""
@@ -206,7 +220,7 @@ class Gate:
         changes = code.changes(self.rules.since)
         named = {split(claim)[0] for change in changes for claim in change.claims.claims}
         self._progress(0, 0)
-        claims = read_claims(self.objects, self.memo, named, tip)
+        claims = read_claims(self.objects, self.memo, named, tip, self._prover(fresh=False))
         return [_told(update, item) for item in judge(changes, claims, self.rules) if item.level == "error"]
 
 

@@ -12,8 +12,8 @@ from loopx_git.client.connect import Hooks
 from loopx_git.errors import InvalidState
 from loopx_git.format.code_claim import split
 from loopx_git.review.check import CONFIG, Change, Claims, Finding, Rules, judge
-from loopx_git.review.history import read_claims
-from loopx_git.review.policy import Tables, changed_keys, rules_of, tables_at
+from loopx_git.review.history import Prover, read_claims
+from loopx_git.review.policy import SIGNERS, Tables, changed_keys, file_at, rules_of, tables_at
 from loopx_git.review.range import CodeRange
 from loopx_git.store.repository import Repository, open_repository
 
@@ -100,8 +100,15 @@ class Review:
         around = self.client.connection.ledger.around
         return read_claims(around.objects, around.memo, named, reading.tip, self._prover()), ledger
 
-    def _prover(self) -> Any:
-        return None
+    def _prover(self) -> Prover | None:
+        """Where the policy asks for signed claims: what proves that a claim is its holder's."""
+        if not self.rules.signed:
+            return None
+        from loopx_git.store.signatures import Verifier
+
+        signers = file_at(self.repository, self.range.base, SIGNERS)
+        objects = self.client.connection.ledger.around.objects
+        return Verifier(objects, self.env, signers).why_not
 
     def _whole(self) -> None:
         """Make the ledger's history whole where this clone has only its end."""

@@ -53,6 +53,9 @@ class Objects(Protocol):
     def commit(self, oid: str) -> Commit:
         """One commit."""
 
+    def signature(self, oid: str) -> tuple[bytes, bytes] | None:
+        """(signature, what was signed) of a commit, or None where it has none."""
+
     def build(self, parent: str | None, draft: Draft) -> str:
         """Write a commit on `parent` (None: a root) and return its id. No ref moves."""
 

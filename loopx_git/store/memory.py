@@ -27,6 +27,9 @@ class MemoryObjects:
     def commit(self, oid: str) -> Commit:
         return self._get(oid)[0]
 
+    def signature(self, oid: str) -> tuple[bytes, bytes] | None:
+        return None
+
     def build(self, parent: str | None, draft: Draft) -> str:
         onto = draft.onto or parent
         files = {} if onto is None else dict(self.tree(onto).files)

@@ -80,6 +80,11 @@ class PygitObjects:
             raise _invalid(oid, "is not a commit")
         return found
 
+    def signature(self, oid: str) -> tuple[bytes, bytes] | None:
+        """(signature, what was signed) of a commit, or None where it has none."""
+        found: tuple[bytes | None, bytes] = self._commit(oid).gpg_signature
+        return None if found[0] is None else (found[0], found[1])
+
     def build(self, parent: str | None, draft: Draft) -> str:
         import pygit2
 

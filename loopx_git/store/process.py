@@ -60,9 +60,17 @@ def git(
     `env` is the complete environment; nothing is inherited. A session of its own keeps ssh from asking a
     terminal. A git that cannot be started is code 127.
     """
+    return run([program, *SAFE, *args], cwd=cwd, env=env, timeout=timeout, stdin=stdin)
+
+
+def run(
+    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes = b""
+) -> Finished:  # fmt: skip
+    """Run a program that belongs to git (ssh-keygen) to its end, under the same terms as `git`."""
+    program = argv[0]
     try:
         process = subprocess.Popen(
-            [program, *SAFE, *args],
+            list(argv),
             cwd=cwd,
             env=dict(env),
             stdin=subprocess.PIPE,
@@ -78,7 +86,7 @@ def git(
         except subprocess.TimeoutExpired:
             _kill(process)
             out, err = _rest(process)
-            return Finished(124, out, err + b"\ngit was stopped: no answer in time", timed_out=True)
+            return Finished(124, out, err + f"\n{program} was stopped: no answer in time".encode(), timed_out=True)
         except BaseException:
             _kill(process)
             raise

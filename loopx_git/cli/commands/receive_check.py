@@ -14,7 +14,9 @@ from loopx_git.errors import UsageError
 _INPUT_MAX = 4_000_000
 
 
-@command("receive-check", example="exec git-loopx receive-check    # in hooks/pre-receive of a bare repository")
+@command(
+    "receive-check", example="git loopx receive-check < updates    # hooks/pre-receive: exec git-loopx receive-check"
+)
 @click.argument("update", nargs=-1, metavar="[REF OLD NEW]")
 def main(face: Face, update: tuple[str, ...]) -> None:
     """The gate of a bare repository, as its pre-receive hook (updates on standard input) or its update hook.
