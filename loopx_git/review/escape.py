@@ -1,4 +1,4 @@
-"""Text of todos, commits and paths as it may stand in markdown or HTML for people: inert, and of bounded length.
+"""Text of todos, commits and paths as it may stand in markdown, HTML or a diagram: inert, and of bounded length.
 
 Everything that could be markup is written as a character reference, and a joiner of no width stands after `@` and
 `#`, so that neither a renderer nor a forge's own linking of mentions and numbers finds anything in it.
@@ -6,6 +6,7 @@ Everything that could be markup is written as a character reference, and a joine
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 #: Longest text of one cell or line, in characters.
@@ -49,6 +50,16 @@ def _reference(char: str, before: str) -> str:
     return f"&#{ord(char)};{_JOINER if links else ''}" if links or char != "." else char
 
 
+_SAFE = re.compile(r"[A-Za-z0-9_./@-]+", re.ASCII)
+
+
 def code(text: str, limit: int = LENGTH_MAX) -> str:
-    """The text as code, as an HTML element that markdown lets through: no fence that a backtick could break."""
-    return f"<code>{html(text, limit)}</code>"
+    """The text as a code span of markdown where it is of letters, digits and `_./@-` only: forges link nothing in
+    there. Anything else is escaped text."""
+    return f"`{text}`" if len(text) <= limit and _SAFE.fullmatch(text) else html(text, limit)
+
+
+def label(text: str, limit: int = 40) -> str:
+    """A label of a diagram: letters, digits and single spaces; every other character is a middle dot."""
+    shown = "".join(char if char.isalnum() or char == " " else "\u00b7" for char in plain(text, limit))
+    return " ".join(shown.split()) or "\u00b7"

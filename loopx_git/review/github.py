@@ -22,7 +22,7 @@ def workflow_commands(findings: Sequence[Finding]) -> list[str]:
 
 
 def _value(text: str) -> str:
-    shown = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    shown = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return shown.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -86,7 +86,7 @@ def trails_of(
         root = tree.key(layout.GOALS)
         for todo, places in paths.items():
             keys = tuple(tree.key(place) for place in places)
-            if keys == former.get(todo):
+            if keys == former.get(todo, (None, None, None)):
                 continue
             former[todo] = keys
             goal, steps = found[todo]

@@ -169,8 +169,8 @@ class Gate:
         return found
 
     def _prover(self, *, fresh: bool) -> Prover | None:
-        """What proves an operation's agent, where the policy asks for it. `fresh`: a key that has expired signs nothing
-        that is pushed now, whatever time the commit bears."""
+        """What proves an operation's agent, where the policy asks for it. `fresh`: a key that has expired signs
+        nothing that is pushed now, whatever time the commit bears."""
         if not self.rules.signed or self.head is None:
             return None
         from loopx_git.store.signatures import Verifier

@@ -107,6 +107,7 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
         "Pull requests: was every change claimed, and by whom.",
         {
             "check": ("review_check", "Check that claims cover every change of a range."),
+            "report": ("review_report", "What a reviewer reads: todos, holders, timeline, paths."),
         },
     ),
     "config": (
