@@ -163,6 +163,22 @@ class RemotePublisher:
             return Pushed(PushKind.UNKNOWN, False, done.complaint)
         return classify(done, self.ref)
 
+    def raw_push(self, args: Sequence[str], timeout: float) -> Finished:
+        """A push of any kind, to refs of a probe alone: what a remote refuses is found out by trying it."""
+        options = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"]
+        names = [arg for arg in args if arg.startswith("--")]
+        specs = [arg for arg in args if not arg.startswith("--")]
+        return self._git([*options, *(name for name in names if name != "--"), "--", REMOTE, *specs], timeout)
+
+    def look(self, timeout: float) -> Finished:
+        """One look at the remote's refs."""
+        return self._git(["ls-remote", "--", REMOTE], timeout)
+
+    def listed(self, timeout: float) -> dict[str, str]:
+        """Every ref that the remote shows; empty also when it cannot be read."""
+        rows = [line.split("\t") for line in self.look(timeout).text.splitlines()]
+        return {row[1]: row[0] for row in rows if len(row) == 2}
+
     def anchor(self, request: str, oid: str) -> None:
         self._outwait_locks(PENDING + request)
         self.objects.repo.references.create(PENDING + request, oid, force=True)
