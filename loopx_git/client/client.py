@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from loopx_git.client.land import Landed
     from loopx_git.client.loops import Loops
     from loopx_git.client.peers import Peers, PolicyKeys
+    from loopx_git.client.propose import Proposals
     from loopx_git.client.run import Run
     from loopx_git.client.setup import Setup
     from loopx_git.client.task_lease import TaskLease
@@ -106,6 +107,12 @@ class Client:
         from loopx_git.client.loops import Loops
 
         return Loops(self)
+
+    @cached_property
+    def propose(self) -> Proposals:
+        from loopx_git.client.propose import Proposals
+
+        return Proposals(self)
 
     @cached_property
     def setup(self) -> Setup:

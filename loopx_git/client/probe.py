@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 PREFIX = "refs/heads/loopx/probe-"
 _CUSTOM = "refs/loopx/probe-"
 _RECIPE = (
-    "protect the coordination branch: allow pushes, forbid force-pushes and deletion (a branch rule of the host; on a "
-    "bare repository: git config receive.denyNonFastForwards true   and: git config receive.denyDeletes true)"
+    "protect the coordination branch: allow pushes, forbid force-pushes and deletion (a branch rule of the host; on "
+    "a bare repository: git config receive.denyNonFastForwards true   and: git config receive.denyDeletes true)"
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from loopx_git.review.check import CONFIG, Change, Claims, Finding, Rules, judge
 from loopx_git.review.history import Prover, read_claims
 from loopx_git.review.policy import SIGNERS, Tables, changed_keys, file_at, rules_of, tables_at
 from loopx_git.review.range import CodeRange
+from loopx_git.review.todos import is_ledger, proposal_findings
 from loopx_git.store.repository import Repository, open_repository
 
 
@@ -76,6 +77,10 @@ class Review:
     def check(self, *, strict: bool = False) -> Verdict:
         """Judge every commit of the range; `strict` makes every warning an error."""
         changes = self.range.changes(self.rules.since)
+        if is_ledger(self.repository, self.range.base):
+            now = self.hooks.clock.wall()
+            found = proposal_findings(self.repository, self.range.base, self.range.head, now)
+            return Verdict(self.range.base, self.range.head, found, changes, Claims({}, {}), None, len(changes))
         found = self._config_findings(changes)
         claims, ledger = Claims({}, {}), None
         rules = self.rules

@@ -137,6 +137,11 @@ class PygitObjects:
         _differ(self.repo, old, new, "", found, [CHANGED_MAX])
         return sorted(found)
 
+    def merge_base(self, one: str, two: str) -> str | None:
+        """The newest commit that both have in their history, or None."""
+        found = self.repo.merge_base(self._commit(one).id, self._commit(two).id)
+        return None if found is None else str(found)
+
     def is_ancestor(self, old: str, new: str) -> bool:
         if old == new:
             return new in self.repo

@@ -85,6 +85,7 @@ class RemotePublisher:
         self, objects: PygitObjects, path: str, ref: str, env: Mapping[str, str], *, depth: int | None = None
     ) -> None:
         self.objects, self.path, self.ref, self.env, self.depth = objects, path, ref, env, depth
+        self.fetched = FETCHED
 
     def _git(self, args: Sequence[str], timeout: float) -> Finished:
         return git([*PINNED, *args], cwd=self.path, env=self.env, timeout=timeout)
@@ -108,10 +109,10 @@ class RemotePublisher:
         if self.depth is not None and self.known_tip() is None:
             # Depth belongs to the first fetch only: a second one would be refused as non-fast-forward.
             args.append(f"--depth={self.depth}")
-        self._outwait_locks(FETCHED)
-        done = self._git([*args, "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
+        self._outwait_locks(self.fetched)
+        done = self._git([*args, "--", REMOTE, f"+{self.ref}:{self.fetched}"], timeout)
         if done.code == 0:
-            return Fetched(self._read(FETCHED))
+            return Fetched(self._read(self.fetched))
         # An absent ref and an unreachable remote both end with 128; ls-remote tells them apart by its code.
         listed = self._git(["ls-remote", "--exit-code", "--", REMOTE, self.ref], timeout)
         rows = [row.split("\t") for row in listed.text.splitlines()]

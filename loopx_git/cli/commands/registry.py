@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sync": ("sync", "Fetch the coordination ref and check what is new."),
     "log": ("log", "The audit trail, newest first."),
     "verify": ("verify", "Replay the whole history against the rules."),
+    "propose": ("propose", "Todos on a branch for review, and their acceptance."),
     "adopt": ("adopt", "Take over what was merged or edited on the coordination ref by hand."),
     "review": ("review", "Pull requests: was every change claimed, and by whom."),
     "receive-check": ("receive_check", "The gate of a bare repository, as its receive hook."),
@@ -101,6 +102,15 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "pause": ("peer_pause", "Pause a peer: it claims nothing new."),
             "resume": ("peer_resume", "Let a paused peer claim again."),
             "retire": ("peer_retire", "Retire a peer for good."),
+        },
+    ),
+    "propose": (
+        "Todos on a branch for review, and their acceptance.",
+        {
+            "add": ("propose_add", "Put a new todo on a branch."),
+            "edit": ("propose_edit", "Edit a todo on a branch."),
+            "show": ("propose_show", "What a branch proposes, and what the rules say to it."),
+            "accept": ("propose_accept", "Replay what was proposed as ordinary operations."),
         },
     ),
     "review": (
