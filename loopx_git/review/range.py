@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState, NotFound
 from loopx_git.format import code_claim
 from loopx_git.review.check import Change
+from loopx_git.review.merges import Merges
 from loopx_git.store.process import Finished, git
 from loopx_git.store.repository import Repository
 
@@ -90,6 +91,12 @@ class CodeRange:
         early = self._early(since)
         commits = list(self._walk())
         plain = self._plain_changes([commit.hexsha for commit in commits if len(commit.parents) < 2])
+        with Merges(self.repository) as self.merges:
+            return self._with_hidden(self._changes(commits, plain, early))
+
+    def _changes(
+        self, commits: Sequence[Commit], plain: Mapping[str, tuple[str, ...]], early: set[str]
+    ) -> list[Change]:
         found: list[Change] = []
         for commit in commits:
             merge = len(commit.parents) > 1
@@ -100,13 +107,13 @@ class CodeRange:
                     commit=commit.hexsha,
                     subject=text.split("\n")[0][:200],
                     author=str(commit.author.name or ""),
-                    paths=self._merge_changes(commit.hexsha) if merge else plain.get(commit.hexsha, ()),
+                    paths=self._merge_changes(commit) if merge else plain.get(commit.hexsha, ()),
                     claims=code_claim.load(text),
                     merge=merge,
                     early=commit.hexsha in early,
                 )
             )
-        return self._with_hidden(found)
+        return found
 
     def _walk(self) -> Iterator[Commit]:
         from git import Repo
@@ -152,15 +159,28 @@ class CodeRange:
                 current = found.setdefault(part.strip(), [])
         return {oid: tuple(paths) for oid, paths in found.items()}
 
-    def _merge_changes(self, oid: str) -> tuple[str, ...]:
-        """The paths that a merge changed itself: those in which it has lines that no parent has."""
+    def _merge_changes(self, commit: Commit) -> tuple[str, ...]:
+        """The paths that a merge changed itself: where it is not what git would have merged, and in conflicts where
+        it has lines that no parent has."""
+        oid = commit.hexsha
+        merged = self.merges.merged([parent.hexsha for parent in commit.parents])
+        if merged is None:
+            names = self._combined(oid)
+            return tuple(names if len(names) > _MERGE_MAX else (name for name in names if self._is_own(oid, name)))
+        differing = self.merges.differing(merged.tree, oid)
+        own = [name for name in differing if name not in merged.conflicts]
+        unsettled = [name for name in differing if name in merged.conflicts]
+        combined = set(self._combined(oid)) if unsettled else set()
+        if len(unsettled) > _MERGE_MAX:
+            return tuple(differing)
+        return tuple(sorted([*own, *(name for name in unsettled if name in combined and self._is_own(oid, name))]))
+
+    def _combined(self, oid: str) -> list[str]:
+        """The paths in which a merge differs from every parent."""
         listed = self._git(["diff-tree", "-c", "-r", "-z", "--no-commit-id", "--name-only", *_PLAIN, oid])
         if listed.code:
             raise InvalidState(f"the merge {oid} cannot be compared: {listed.complaint}", hint="git fsck")
-        names = listed.text.split("\0")[:-1]
-        if len(names) > _MERGE_MAX:
-            return tuple(names)
-        return tuple(name for name in names if self._is_own(oid, name))
+        return listed.text.split("\0")[:-1]
 
     def _is_own(self, oid: str, name: str) -> bool:
         args = ["diff-tree", "--cc", "-r", "-p", "--no-commit-id", *_PLAIN, oid, "--", f":(top,literal){name}"]
@@ -168,8 +188,8 @@ class CodeRange:
         return done.code != 0 or bool(done.out.strip())
 
     def _with_hidden(self, changes: list[Change]) -> list[Change]:
-        """A merge that takes one side of a file whole shows nothing in --cc, and yet may undo what the base has.
-        Whatever the range as a whole changes and no commit of it did is laid at the door of its newest merge."""
+        """A second net, where a merge could not be made again: whatever the range as a whole changes and no commit of
+        it did is laid at the door of its newest merge."""
         merges = [number for number, change in enumerate(changes) if change.merge]
         bases = self._git(["merge-base", "--all", self.base, self.head]).text.split()
         if not merges or len(bases) != 1:

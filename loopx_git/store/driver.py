@@ -207,6 +207,8 @@ class Driver:
             if faults:
                 parents = around.objects.commit(faults[0].commit).parents
                 good = parents[0] if parents else None
+                if known is None:
+                    self._check_root(tip)
                 run = [around.objects.commit(oid) for oid in around.objects.between(good, tip, 10**9)]
                 raise ForeignTip(faults[0], tip, good, forged=any(poses(commit) for commit in run))
             base = last
@@ -228,6 +230,11 @@ class Driver:
             around.notes.append(
                 f"first contact: the newest {len(checked)} operations were checked; the rest: git loopx verify"
             )
+        self._check_root(tip)
+
+    def _check_root(self, tip: str) -> None:
+        """A clone that meets a ledger for the first time must meet the one that is pinned."""
+        around = self.around
         root = around.objects.between(None, tip, 10**9)[0]
         if around.ledger is not None and root != around.ledger and not around.objects.commit(root).parents:
             raise InvalidState(

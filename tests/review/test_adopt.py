@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -159,6 +160,27 @@ def test_an_edit_of_a_held_todo_waits_for_a_person_and_is_taken_over(forge: Forg
     assert forge.agents.todo.show(forge.held)[0].todo.title == "other"
     assert forge.agents.todo.update(forge.held, note="still mine").lease.lease.epoch == 1
     assert forge.verify() == []
+
+
+def test_a_clone_that_meets_the_ledger_at_a_foreign_tip(forge: Forge) -> None:
+    forge.add()
+    forge.commit()
+    forge.push()
+    fresh = forge.world.clone("fresh")
+    assert fresh.run("todo", "claim", NEW, agent="bob").json["acquired"] is True
+    assert fresh.verified()["ok"] is True
+    # With another ledger pinned it adopts nothing, for it belongs elsewhere.
+    other = forge.world.clone("other")
+    forge.update()
+    forge.checkout.git("checkout", "-q", "-B", "coord", "FETCH_HEAD")
+    forge.edit(NEW, "title: new", "title: again")
+    forge.commit()
+    forge.push()
+    config = other.path / ".loopx/config.toml"
+    config.write_text(re.sub('ledger = ".*"', f'ledger = "{"a" * 40}"', config.read_text()))
+    tip = forge.world.tip()
+    assert "another ledger" in other.run("adopt", check=16).error["message"]
+    assert forge.world.tip() == tip
 
 
 def test_everything_can_be_discarded(forge: Forge) -> None:

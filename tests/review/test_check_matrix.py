@@ -229,6 +229,49 @@ def merge_that_undoes_what_main_has(c: Coding) -> None:
     c.clone.git("merge", "-q", "--no-edit", "-s", "ours", "origin/main")
 
 
+@case(("missing", "web/on-main.js", None))
+def merge_that_undoes_in_a_history_with_two_bases(c: Coding) -> None:
+    """Criss-cross merges have no single base to compare with; each merge is made again and compared."""
+    claim = c.claim(API, "alice")
+    c.branch("elsewhere")
+    c.commit({"web/on-main.js": "1"}, subject="on main")
+    c.merge()
+    c.branch("work", "origin/main~1")
+    c.commit({"api/a.py": "1"}, [claim])
+    first = c.head()
+    c.clone.git("merge", "-q", "--no-edit", "-s", "ours", "origin/main")
+    c.branch("elsewhere", "origin/main")
+    c.clone.git("merge", "-q", "--no-edit", first)
+    c.merge()
+    c.branch("work", "work")
+
+
+@case(("missing", "web/extra.js", None))
+def clean_merge_with_a_file_of_its_own(c: Coding) -> None:
+    claim = c.claim(API, "alice")
+    c.branch("elsewhere")
+    c.commit({"web/on-main.js": "1"}, subject="on main")
+    c.merge()
+    c.branch("work", "origin/main~1")
+    c.commit({"api/a.py": "1"}, [claim])
+    c.clone.git("merge", "-q", "--no-edit", "--no-commit", "origin/main")
+    c.commit({"web/extra.js": "1"}, subject="merge")
+
+
+@case()
+def clean_merge_of_both_sides_of_one_file(c: Coding) -> None:
+    claim = c.claim(API, "alice")
+    lines = [f"{number}\n" for number in range(30)]
+    c.branch("elsewhere")
+    c.commit({"api/a.py": "".join(lines)}, [claim])
+    c.merge()
+    c.commit({"api/a.py": "".join(["main\n", *lines[1:]])}, [claim])
+    c.merge()
+    c.branch("work", "origin/main~1")
+    c.commit({"api/a.py": "".join([*lines[:-1], "work\n"])}, [claim])
+    c.clone.git("merge", "-q", "--no-edit", "origin/main")
+
+
 @case(("missing", "api/a.py", API))
 def revert(c: Coding) -> None:
     c.commit({"api/a.py": "1"}, [c.claim(API, "alice")])
