@@ -59,7 +59,9 @@ def _edit(before: TreeSnapshot, after: TreeSnapshot, path: str, reason: str) -> 
     except InvalidState as error:
         return Edit(path, refused=error.message)
     if place.kind is not PathKind.TODO:
-        return Edit(path, place.name or None, refused=_NOT_A_TODO[place.kind])
+        return Edit(
+            path, place.name or None, refused=_NOT_A_TODO.get(place.kind, "it is written by operations alone")
+        )
     todo = place.name
     known = before.goals_of(todo)
     try:

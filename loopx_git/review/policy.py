@@ -62,7 +62,7 @@ def rules_of(tables: Tables, name: str) -> Rules:
                 except ValueError as error:
                     raise _bad(name, f"guard.{key}: {error}") from None
         lists[key] = tuple(values)
-    since = guard.get("since")
+    since = guard.get("since") or None
     if since is not None and not ids.OID.fullmatch(since):
         raise _bad(name, "guard.since must be the 40 hex digits of a commit")
     return Rules(mode, lists["paths"], lists["exempt"], since, lists["branches"], guard.get("signed", False))

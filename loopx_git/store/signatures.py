@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -48,7 +49,7 @@ class Verifier:
             return f"it is not signed, and says that {agent} made it"
         signature, content = found
         if not signature.lstrip().startswith(b"-----BEGIN SSH SIGNATURE-----"):
-            return "it is not signed with an ssh key, and only those are bound to agents: git config gpg.format ssh"
+            return self._why_not_openpgp(agent, signature, content)
         at = self.now or commit.time
         with tempfile.TemporaryDirectory(prefix="loopx-verify-") as folder:
             paths = [os.path.join(folder, name) for name in ("allowed_signers", "signature")]
@@ -63,3 +64,27 @@ class Verifier:
         if done.code == 127:
             return f"it cannot be verified: {done.complaint}"
         return f"no key that is valid for {agent} signed it"
+
+    def _why_not_openpgp(self, agent: str, signature: bytes, content: bytes) -> str:
+        """OpenPGP: the key's fingerprint must stand in a comment `# openpgp AGENT FINGERPRINT` of allowed_signers,
+        and the public key in the keyring of whoever verifies."""
+        pattern = (
+            rb"^#[ \t]*openpgp[ \t]+" + re.escape(agent.encode()) + rb"[ \t]+([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})[ \t]*$"
+        )
+        bound = {match.upper().decode() for match in re.findall(pattern, self.signers or b"", re.MULTILINE)}
+        if not bound:
+            return f"it is signed with OpenPGP, and no key of that kind is bound to {agent}"
+        with tempfile.TemporaryDirectory(prefix="loopx-verify-") as folder:
+            path = os.path.join(folder, "signature")
+            with open(path, "wb") as file:
+                file.write(signature)
+            argv = ["gpg", "--batch", "--no-tty", "--status-fd=1", "--verify", "--", path, "-"]
+            done = run(argv, cwd=folder, env=self.env, timeout=TIMEOUT, stdin=content)
+        if done.code == 127:
+            return f"it cannot be verified: {done.complaint}"
+        told = [line.split(" ")[1:] for line in done.text.splitlines() if line.startswith("[GNUPG:] ")]
+        # GOODSIG is said of a key neither expired nor revoked; VALIDSIG has its fingerprint and the primary's.
+        if done.code or not any(words[0] == "GOODSIG" for words in told):
+            return f"no key that is valid for {agent} signed it"
+        valid = next((words for words in told if words[0] == "VALIDSIG"), ["", ""])
+        return "" if bound & {valid[1], valid[-1]} else f"the key that signed it is not bound to {agent}"

@@ -147,3 +147,39 @@ def test_a_signer_that_fails_writes_nothing(signed: tuple[World, Clone, dict[str
     with pytest.raises(LoopXError, match="signed"):
         Client(clone.path, clone.env, {"agent": "alice"}).todo.claim(todo)
     assert world.tip() == before
+
+
+@pytest.mark.skipif(shutil.which("gpg") is None, reason="no gpg on this machine")
+def test_openpgp_keys_are_bound_by_their_fingerprint(world: World) -> None:
+    home = world.root / "gpg"
+    home.mkdir(mode=0o700)
+    env = {**world.env, "GNUPGHOME": str(home)}
+
+    def gpg(*args: str) -> str:
+        return subprocess.run(["gpg", "--batch", "--quiet", *args], env=env, check=True, capture_output=True,
+                              text=True, timeout=60).stdout  # fmt: skip
+
+    clone = world.clone("signed").having(GNUPGHOME=str(home))
+    clone.run("init")
+    populate(clone, peers=["alice"], titles=["todo"])
+    todo = clone.run("todo", "list").json["todos"][0]["id"]
+    try:
+        gpg("--passphrase", "", "--quick-generate-key", "alice <alice@example.com>", "ed25519", "sign", "never")
+        fingerprint = next(line for line in gpg("--with-colons", "-k").splitlines() if line.startswith("fpr")).split(
+            ":"
+        )[9]
+        clone.config("user.signingKey", fingerprint)
+        clone.config("loopx.sign", "true")
+        Client(clone.path, clone.env, {"agent": "alice", "session": "one"}).todo.claim(todo)
+        objects = PygitObjects(str(world.remote))
+        right, wrong = f"# openpgp alice {fingerprint}\n", f"# openpgp alice {'A' * 40}\n"
+        assert Verifier(objects, clone.env, right.encode()).why_not(world.tip()) == ""
+        assert "not bound to alice" in Verifier(objects, clone.env, wrong.encode()).why_not(world.tip())
+        other = f"# openpgp bob {fingerprint}\n".encode()
+        assert "no key of that kind" in Verifier(objects, clone.env, other).why_not(world.tip())
+        empty = {**clone.env, "GNUPGHOME": str(world.root / "none")}
+        (world.root / "none").mkdir(mode=0o700)
+        assert "no key that is valid" in Verifier(objects, empty, right.encode()).why_not(world.tip())
+    finally:
+        for folder in (home, world.root / "none"):
+            subprocess.run(["gpgconf", "--homedir", str(folder), "--kill", "all"], check=False, capture_output=True)
