@@ -50,12 +50,13 @@ def _reference(char: str, before: str) -> str:
     return f"&#{ord(char)};{_JOINER if links else ''}" if links or char != "." else char
 
 
-_SAFE = re.compile(r"[A-Za-z0-9_./@-]+", re.ASCII)
+#: What means nothing inside a code span, a table's cell included.
+_SAFE = re.compile(r"[A-Za-z0-9_./@:,;'=()-]+(?: +[A-Za-z0-9_./@:,;'=()-]+)*", re.ASCII)
 
 
 def code(text: str, limit: int = LENGTH_MAX) -> str:
-    """The text as a code span of markdown where it is of letters, digits and `_./@-` only: forges link nothing in
-    there. Anything else is escaped text."""
+    """The text as a code span of markdown, to be copied as it stands, where nothing in it could end the span or the
+    cell: forges link nothing in there. Anything else is escaped text."""
     return f"`{text}`" if len(text) <= limit and _SAFE.fullmatch(text) else html(text, limit)
 
 

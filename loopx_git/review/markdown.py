@@ -65,7 +65,7 @@ def _findings(report: Report) -> list[str]:
         file = code(item.file) if item.file else "-"
         lines.append(
             f"| {item.level} | {item.rule} | {code(item.commit[:10])} | {file} | {todo} "
-            f"| {html(item.holder or '-')} | {html(item.message)} | {html(item.way_out) or '-'} |"
+            f"| {html(item.holder or '-')} | {html(item.message)} | {code(item.way_out) if item.way_out else '-'} |"
         )
     return lines + _rest(len(report.findings) - FINDINGS_MAX, "findings")
 

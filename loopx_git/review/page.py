@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape
 
-from loopx_git.review.escape import html
+from loopx_git.review.escape import html, plain
 from loopx_git.review.markdown import mermaid
 from loopx_git.review.report import Report
 
@@ -37,7 +38,7 @@ def page(report: Report) -> str:
         rows = (
             (html(item.level), html(item.rule), _code(item.commit[:10]), _code(item.file or "-"),
              _code(f"{item.todo}@{item.epoch}") if item.todo else "-", html(item.holder or "-"),
-             html(item.message, 400), html(item.way_out, 400))
+             html(item.message, 400), _code(item.way_out or "-", 400))
             for item in report.findings
         )  # fmt: skip
         parts.append(_table(("level", "rule", "commit", "file", "todo", "holder", "what", "way out"), rows))
@@ -71,7 +72,8 @@ def page(report: Report) -> str:
 
 
 def _code(text: str, limit: int = 200) -> str:
-    return f"<code>{html(text, limit)}</code>"
+    # No joiners in here: what stands in it is copied.
+    return f"<code>{escape(plain(text, limit))}</code>"
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -23,10 +23,11 @@ def summary_of(verdict: Verdict) -> str:
             "|---|---|---|---|---|---|---|---|",
         ]
         for item in verdict.findings[:ROWS_MAX]:
+            way_out = code(item.way_out) if item.way_out else "-"
             todo = "-" if item.todo is None else code(f"{item.todo}@{item.epoch}")
             lines.append(
                 f"| {item.level} | {item.rule} | {code(item.commit[:10])} | {code(item.file) if item.file else '-'} "
-                f"| {todo} | {html(item.holder or '-')} | {html(item.message)} | {html(item.way_out) or '-'} |"
+                f"| {todo} | {html(item.holder or '-')} | {html(item.message)} | {way_out} |"
             )
         if len(verdict.findings) > ROWS_MAX:
             lines += ["", f"{len(verdict.findings) - ROWS_MAX} more are in the log."]
