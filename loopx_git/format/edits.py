@@ -87,6 +87,7 @@ _NOT_A_TODO = {
     PathKind.PEER: "peers are changed by: git loopx peer",
     PathKind.GOAL: "goals are changed by: git loopx goal",
     PathKind.ARCHIVED: "a todo is put away by: git loopx todo archive",
+    PathKind.LOOP: "loops are changed by: git loopx loop",
     PathKind.LEASE: "a lease record is written by operations alone; a claim cannot be set by hand",
 }
 

@@ -238,6 +238,24 @@ def test_code_on_a_guarded_branch_needs_a_claim(server: Server) -> None:
     assert "not rewritten" in server.refused(clone, "+HEAD~1:main")[0]
 
 
+def test_code_that_is_landed_passes_with_its_completion(server: Server) -> None:
+    """One atomic push: the claim is judged at the tip that it brings, where its holder has completed it."""
+    clone = server.world.clone("lander")
+    clone.commit("a.py", message=f"work\n\nLoopx-Claim: {server.held}@1")
+    client = Client(clone.path, clone.env, {"agent": "alice", "session": "one"})
+    client.land(server.held, to="main")
+    assert client.todo.show(server.held)[0].todo.status == "completed"
+    assert clone.git("ls-remote", "origin", "refs/heads/main").split("\t")[0] == clone.git("rev-parse", "HEAD")
+    # Under the same claim, now ended by its holder, what was still to be pushed passes too.
+    clone.commit("b.py", message=f"more\n\nLoopx-Claim: {server.held}@1")
+    clone.git("push", "-q", "origin", "HEAD:main")
+    clone.commit("c.py", message="unclaimed")
+    with pytest.raises(Exception, match="names no claim"):
+        server.client("alice", "again").todo.claim(server.free)
+        other = Client(clone.path, clone.env, {"agent": "alice", "session": "one"})
+        other.land(server.free, to="main")
+
+
 def test_a_change_of_the_policy_counts_after_it_is_in(server: Server) -> None:
     clone = server.world.clone("code")
     text = (clone.path / ".loopx/config.toml").read_text()
