@@ -47,11 +47,20 @@ class Face:
         if self._client is None:
             from loopx_git.client.client import Client
 
-            flags = {name: self.values.get(name) for name in ("agent", "session", "remote", "ref", "timeout")}
-            self._client = Client(self.values.get("folder") or ".", os.environ, flags, self._hooks())
+            self._client = Client(self.folder, os.environ, self.flags(), self.hooks())
         return self._client
 
-    def _hooks(self) -> Hooks:
+    @property
+    def folder(self) -> str:
+        """Where the command works."""
+        return self.values.get("folder") or "."
+
+    def flags(self) -> dict[str, Any]:
+        """The settings that were given on the command line."""
+        return {name: self.values.get(name) for name in ("agent", "session", "remote", "ref", "timeout")}
+
+    def hooks(self) -> Hooks:
+        """The progress line, and what tests and drills hang in."""
         from loopx_git.client.connect import Hooks
 
         def progress(done: int, total: int) -> None:

@@ -11,6 +11,7 @@ from loopx_git.client.history import History
 from loopx_git.client.hold import Hold
 from loopx_git.client.loops import Loops
 from loopx_git.client.peers import Peers, PolicyKeys
+from loopx_git.client.propose import Proposals
 from loopx_git.client.setup import Setup
 from loopx_git.client.task_lease import TaskLease
 from loopx_git.client.todos import Todos
@@ -27,6 +28,7 @@ NAMESPACES: dict[str, type] = {
     "peer": Peers,
     "policy": PolicyKeys,
     "history": History,
+    "propose": Proposals,
     "setup": Setup,
     "aio": Aio,
 }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from loopx_git.client.land import Landed
     from loopx_git.client.loops import Loops
     from loopx_git.client.peers import Peers, PolicyKeys
+    from loopx_git.client.propose import Proposals
     from loopx_git.client.run import Run
     from loopx_git.client.setup import Setup
     from loopx_git.client.task_lease import TaskLease
@@ -107,6 +108,12 @@ class Client:
         from loopx_git.client.loops import Loops
 
         return Loops(self)
+
+    @cached_property
+    def propose(self) -> Proposals:
+        from loopx_git.client.propose import Proposals
+
+        return Proposals(self)
 
     @cached_property
     def setup(self) -> Setup:
@@ -205,7 +212,15 @@ class Client:
             limits=Limits(budget=settings.timeout),
             dry_run=dry_run,
         )
-        answer = (ledger if publisher is None else ledger.through(publisher)).submit(job)
+        place = ledger if publisher is None else ledger.through(publisher)
+        try:
+            answer = place.submit(job)
+        except InvalidState as error:
+            from loopx_git.client.adoption import adopted_if_safe
+
+            if dry_run or not adopted_if_safe(self, error, actor):
+                raise
+            answer = place.submit(job)
         if answer.tip is not None:
             self._stamp()
             self._pin(answer.tip)

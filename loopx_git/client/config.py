@@ -27,6 +27,7 @@ KEYS: Mapping[str, Mapping[str, type]] = {
     "guard": {
         "mode": str, "paths": list, "exempt": list, "require": str, "unidentified": str, "stale_after": str,
         "offline_push": str, "renew_on_commit": bool, "branches": list, "since": str,
+        "signed": bool, "pusher": str, "pushers": list, "operators": list,
     },
     "run": {"on_exit": str},
     "validate": {"allow": list},
@@ -69,8 +70,11 @@ def load_file(path: str) -> dict[str, dict[str, Any]]:
     if os.path.islink(folder):
         raise InvalidState(f"{folder} is a symbolic link; loopx does not follow it", hint=f"ls -ld {folder}")
     data = read_file(path, _SIZE_MAX)
-    if data is None:
-        return {}
+    return {} if data is None else parse_tables(data, path)
+
+
+def parse_tables(data: bytes, path: str) -> dict[str, dict[str, Any]]:
+    """The tables of a config.toml's bytes; InvalidState names the file (`path`) and the key."""
     try:
         tables = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -91,9 +95,11 @@ def _bad(path: str, why: str) -> InvalidState:
 
 
 def resolve(repository: Repository, flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:
-    """The settings for one command; `flags` has remote, ref, agent, session, timeout where given."""
+    """The settings for one command; `flags` has remote, ref, agent, session, timeout where given, and `tables` where
+    a reviewed commit's config.toml stands in for the work tree's."""
     path = os.path.join(repository.top or repository.git_dir, FILE)
-    tables = load_file(path) if repository.top is not None else {}
+    given: Mapping[str, Mapping[str, Any]] | None = flags.get("tables")
+    tables = given if given is not None else load_file(path) if repository.top is not None else {}
     where = tables.get("coordination", {})
     origins: dict[str, str] = {}
 
@@ -159,6 +165,11 @@ def _seconds(name: str, value: Any, origins: Mapping[str, str], least: float) ->
     if seconds is None or not least <= seconds <= 86400:
         raise UsageError(f"{name} ({origins[name]}): {text} is out of bounds", hint=f"--{name} 30s; a day at most")
     return float(seconds)
+
+
+def seconds_of(text: str | None, default: float) -> float:
+    """A time budget that was given on the command line, in seconds."""
+    return default if text is None else _seconds("timeout", text, {"timeout": "--timeout"}, 0.1)
 
 
 def _depth(value: int | None, path: str) -> int | None:

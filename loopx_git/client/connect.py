@@ -116,6 +116,18 @@ class Connection:
             return LocalPublisher(objects, repository.common_dir, settings.ref, repository.env, cwd), objects
         return self.open_remote()
 
+    def publisher_of(self, ref: str) -> Publisher:
+        """A publisher of another branch of the same place: of a proposal, never of coordination itself."""
+        from loopx_git.store.local import LocalPublisher
+
+        if self.settings.remote == HERE:
+            repository, around = self.repository, self.ledger.around
+            objects: Any = around.objects
+            return LocalPublisher(objects, repository.common_dir, ref, repository.env, repository.cwd)
+        publisher, _ = self.open_remote()
+        publisher.ref, publisher.fetched, publisher.depth = ref, "refs/loopx/proposal", None
+        return publisher
+
     def open_remote(self) -> tuple[RemotePublisher, PygitObjects]:
         """coord.git and the publisher on it, for the remote that the settings name."""
         from loopx_git.store.objects import PygitObjects

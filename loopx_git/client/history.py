@@ -75,8 +75,9 @@ class History:
             yield commit
             current = commit.parents[0] if commit.parents else None
 
-    def verify(self, *, offline: bool = False) -> Verification:
-        """Replay every commit against the table, then check the state at the tip."""
+    def verify(self, *, offline: bool = False, signatures: bool = False) -> Verification:
+        """Replay every commit against the table, then check the state at the tip. With `signatures` every operation
+        must be signed by a key that .loopx/allowed_signers of the code branch binds to its agent."""
         from loopx_git.format import layout, version
         from loopx_git.format.snapshot import TreeSnapshot
         from loopx_git.store.validate import Checker, check_state
@@ -96,8 +97,19 @@ class History:
         except InvalidState as error:
             wrong = [error]
         findings += [{"commit": tip, "rule": "state", "message": error.message} for error in wrong]
+        if signatures:
+            findings += self._unproven(oids)
         complete = not around.objects.commit(oids[0]).parents
         return Verification(len(oids), findings, tip, oids[0], complete)
+
+    def _unproven(self, oids: Sequence[str]) -> list[dict[str, str]]:
+        from loopx_git.client.signers import reviewed_signers
+        from loopx_git.store.signatures import Verifier
+
+        objects = self._client.connection.ledger.around.objects
+        verifier = Verifier(objects, self._client.connection.env, reviewed_signers(self._client))
+        found = [(oid, verifier.why_not(oid)) for oid in oids]
+        return [{"commit": oid, "rule": "signature", "message": why} for oid, why in found if why]
 
     def _tip_to_verify(self, offline: bool) -> str:
         """The remote's tip even when it is illegal: finding out is what verify is for."""

@@ -115,6 +115,16 @@ class Setup:
         accept(self._client, tip, reason)
         return self.sync()
 
+    def adopt(self, *, dry_run: bool = False, discard: bool = False) -> dict[str, Any]:
+        """Take over what was merged or edited on the coordination ref beside the operations: new todos and edited
+        fields as far as the rules allow, everything else brought back. `discard` takes over nothing.
+
+        Facts: adopted (False when the tip is a legal operation), admitted, undone (with reasons), tip, commit.
+        """
+        from loopx_git.client.adoption import adopt
+
+        return adopt(self._client, self._client.connection.actor(), dry_run=dry_run, discard=discard)
+
     def publish(self) -> dict[str, Any]:
         """Move a ledger that lives in this repository alone to the remote: remote, ref, ledger, tip, config."""
         from loopx_git.client.rewrite import publish

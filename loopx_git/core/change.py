@@ -78,7 +78,12 @@ class PutFormat:
     """The format file of a new ledger."""
 
 
-Write = PutTodo | PutLease | PutPeer | PutLoop | PutGoal | PutPolicy | PutFormat
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Everything else as the last good state has it: what an adoption begins with."""
+
+
+Write = PutTodo | PutLease | PutPeer | PutLoop | PutGoal | PutPolicy | PutFormat | Restore
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,10 +39,12 @@ from loopx_git.core.times import parse_time
 from loopx_git.core.todo import Todo
 from loopx_git.errors import InvalidState, LoopXError
 from loopx_git.format import files, layout, loop_record, record, replay_loop
+from loopx_git.format.adoption import plan_adoption
 from loopx_git.format.encode import encode, message_of
 from loopx_git.format.layout import PathKind, Place
 from loopx_git.format.message import Message
 from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.format.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,45 @@ def check_step(
         return Finding("format", error.message)
     except LoopXError as error:
         return Finding(f"{message.op}", f"not allowed by the rules: {error.message}")
+    return None
+
+
+def check_adoption(
+    before: TreeSnapshot, foreign: Tree, after: TreeSnapshot, changed: tuple[Sequence[str], Sequence[str]],
+    message: Message, committed_at: datetime,
+) -> Finding | None:  # fmt: skip
+    """None when `after` is the last good state `before` plus what the rules let be taken over of the tree `foreign`.
+
+    `changed` has the paths in which `foreign`, and those in which `after` differs from `before`. An adoption may
+    also take over nothing.
+    """
+    theirs, ours = changed
+    try:
+        moment = Moment(_written_at(before, after, ours) or committed_at)
+        actor = Actor(message.agent, message.session)
+        change = plan_adoption(before, foreign, theirs, actor, moment, message.request).change
+        if ours:
+            _compare(before, after, set(ours), encode(change, before.tree))
+        _compare_trailers(message, message_of(change, request="", nonce="", program=""))
+    except _Wrong as wrong:
+        return wrong.finding
+    except LoopXError as error:
+        return Finding("adopt", error.message)
+    return None
+
+
+def _written_at(before: TreeSnapshot, after: TreeSnapshot, paths: Sequence[str]) -> datetime | None:
+    """The moment that an adoption wrote into its new todos and notes."""
+    for path in paths:
+        place = layout.parse(path)
+        if place.kind is not PathKind.TODO:
+            continue
+        todo = _todo_after(after, place.goal, place.name)
+        if not before.goals_of(todo.id):
+            return todo.created_at
+        known = before.todo(place.goal, todo.id).notes
+        if todo.notes[len(known) :]:
+            return parse_time(todo.notes[-1].time)
     return None
 
 

@@ -33,13 +33,15 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a new commit is made of. `files` maps path -> bytes (None removes); `time` is UTC."""
+    """What a new commit is made of. `files` maps path -> bytes (None removes); `time` is UTC. `onto` is the commit
+    whose tree `files` changes, where that is not the parent."""
 
     files: Mapping[str, bytes | None]
     message: str
     author: Signature
     committer: Signature
     time: datetime
+    onto: str | None = None
 
 
 class Objects(Protocol):
@@ -50,6 +52,9 @@ class Objects(Protocol):
 
     def commit(self, oid: str) -> Commit:
         """One commit."""
+
+    def signature(self, oid: str) -> tuple[bytes, bytes] | None:
+        """(signature, what was signed) of a commit, or None where it has none."""
 
     def build(self, parent: str | None, draft: Draft) -> str:
         """Write a commit on `parent` (None: a root) and return its id. No ref moves."""

@@ -13,15 +13,19 @@ from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError
 from loopx_git.format import message
 from loopx_git.format.encode import encode, message_of
 from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.format.tree import Tree
 from loopx_git.store import transaction as tx
 from loopx_git.store.base import Draft, Fetched, Objects, Progress, Publisher, Signature
 from loopx_git.store.clock import Clock
 from loopx_git.store.observations import Deadlines
 from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
-from loopx_git.store.validate import FIRST_CHECK, Checker
+from loopx_git.store.validate import FIRST_CHECK, Checker, Fault, ForeignTip, is_operation, poses
 
 #: Decides on the state at a tip (None: no ledger yet) at a moment, for a request; raises to refuse.
 Decider = Callable[[TreeSnapshot | None, Moment, str], tuple[ChangeSet, ...]]
+
+#: Decides on foreign commits: the last good state, the foreign tree, the paths that differ, the moment, the request.
+Adopter = Callable[[TreeSnapshot, Tree, Sequence[str], Moment, str], ChangeSet]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Job:
     """One group of operations to publish, all or nothing.
 
     `fingerprint` is equal for identical commands; `command` is the words, for people; `limits.budget` counts
-    from before the lock.
+    from before the lock. `adopt` decides instead while the tip is foreign.
     """
 
     decide: Decider
@@ -38,6 +42,7 @@ class Job:
     command: str
     limits: tx.Limits = field(default_factory=tx.Limits)
     dry_run: bool = False
+    adopt: Adopter | None = None
 
 
 @dataclass(slots=True)
@@ -72,6 +77,7 @@ class Driver:
         self.around, self.job, self.started, self.record = around, job, started, record
         self.moment, self.decided_at = Moment(around.clock.wall()), around.clock.counting()
         self.movers: list[str] = []
+        self.foreign: ForeignTip | None = None
 
     def run(self, *, resumed: bool) -> tx.Result:
         """Drive the generator to its end."""
@@ -162,8 +168,15 @@ class Driver:
                     about={"ledger": around.ledger, "last_tip": known},
                 )
             return fetched
+        self.foreign = None
         if tip != known:
-            self._check(known, tip)
+            try:
+                self._check(known, tip)
+            except ForeignTip as foreign:
+                if self.job.adopt is None:
+                    raise
+                self.foreign = foreign
+                return fetched
             around.publisher.accept(tip)
         return fetched
 
@@ -178,17 +191,35 @@ class Driver:
         checker = Checker(around.objects, around.memo)
         limit = FIRST_CHECK if known is None else 10**9
         oids = around.objects.between(known, tip, limit)
+        if known is not None and around.objects.commit(oids[0]).parents[:1] != (known,):
+            fault = Fault(
+                tip, "parents", f"its line of first parents does not pass through {known}, the last tip seen"
+            )
+            raise fault.error()
         base = known
         for start in range(0, len(oids), _CHUNK):
             last = oids[min(start + _CHUNK, len(oids)) - 1]
-            for fault in checker.walk(base, last, limit if base is None else 10**9, around.progress):
-                raise fault.error()
+            faults = list(checker.walk(base, last, limit if base is None else 10**9, around.progress))
+            if faults and (last != tip or base is None):
+                # The adoption that makes them good may come later, or they may begin before what was looked at.
+                last = tip
+                faults = list(checker.walk(base, tip, 10**9, around.progress))
+            if faults:
+                parents = around.objects.commit(faults[0].commit).parents
+                good = parents[0] if parents else None
+                if known is None:
+                    self._check_root(tip)
+                run = [around.objects.commit(oid) for oid in around.objects.between(good, tip, 10**9)]
+                raise ForeignTip(faults[0], tip, good, forged=any(poses(commit) for commit in run))
             base = last
             if known is not None:
                 # What is checked stays checked, also when the rest takes longer than this command has.
                 around.publisher.accept(last)
+            if last == tip:
+                break
         for oid in oids[-50:]:
-            self.movers.append(message.load(around.objects.commit(oid).message).agent)
+            commit = around.objects.commit(oid)
+            self.movers.append(message.load(commit.message).agent if is_operation(commit) else commit.author.name)
         if known is None:
             self._first_contact(tip, oids)
 
@@ -199,6 +230,11 @@ class Driver:
             around.notes.append(
                 f"first contact: the newest {len(checked)} operations were checked; the rest: git loopx verify"
             )
+        self._check_root(tip)
+
+    def _check_root(self, tip: str) -> None:
+        """A clone that meets a ledger for the first time must meet the one that is pinned."""
+        around = self.around
         root = around.objects.between(None, tip, 10**9)[0]
         if around.ledger is not None and root != around.ledger and not around.objects.commit(root).parents:
             raise InvalidState(
@@ -210,15 +246,26 @@ class Driver:
     def _decide(self, tip: str | None) -> tuple[ChangeSet, ...] | LoopXError:
         around = self.around
         try:
-            snapshot = None if tip is None else TreeSnapshot(around.objects.tree(tip), around.memo)
+            foreign = self.foreign is not None
+            snapshot = None if tip is None or foreign else TreeSnapshot(around.objects.tree(tip), around.memo)
             # Time is sampled at every try, so that nothing is born expired; a holder's deadline counts from here,
             # which is before its push.
             self.decided_at = around.clock.counting()
             remaining = {} if around.deadlines is None else around.deadlines.remaining()
             self.moment = Moment(around.clock.wall(), around.first_sight, remaining)
+            if self.foreign is not None and self.job.adopt is not None:
+                return (self._adopt(self.foreign, self.job.adopt),)
             return self.job.decide(snapshot, self.moment, self.record.request)
         except LoopXError as refusal:
             return refusal
+
+    def _adopt(self, foreign: ForeignTip, decide: Adopter) -> ChangeSet:
+        objects = self.around.objects
+        if foreign.good is None:
+            raise foreign
+        good = TreeSnapshot(objects.tree(foreign.good), self.around.memo)
+        changed = objects.changed(foreign.good, foreign.tip)
+        return decide(good, objects.tree(foreign.tip), changed, self.moment, self.record.request)
 
     def _build(self, tip: str | None, changes: Sequence[ChangeSet]) -> str:
         around, parent = self.around, tip
@@ -228,7 +275,8 @@ class Driver:
             facts.append(facts_of(change))
             if not change.writes:
                 continue
-            files = encode(change, None if parent is None else around.objects.tree(parent))
+            onto = parent if self.foreign is None else self.foreign.good
+            files = encode(change, None if onto is None else around.objects.tree(onto))
             text = message.dump(
                 message_of(
                     change,
@@ -237,7 +285,7 @@ class Driver:
                     program=around.program,
                 )
             )
-            draft = Draft(files, text, author, around.committer, self.moment.now)
+            draft = Draft(files, text, author, around.committer, self.moment.now, onto)
             parent = around.objects.build(parent, draft)
         assert parent is not None
         self.record = with_built(self.record, Built(parent, tip, tuple(facts)))

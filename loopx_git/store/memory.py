@@ -27,8 +27,12 @@ class MemoryObjects:
     def commit(self, oid: str) -> Commit:
         return self._get(oid)[0]
 
+    def signature(self, oid: str) -> tuple[bytes, bytes] | None:
+        return None
+
     def build(self, parent: str | None, draft: Draft) -> str:
-        files = {} if parent is None else dict(self.tree(parent).files)
+        onto = draft.onto or parent
+        files = {} if onto is None else dict(self.tree(onto).files)
         for path, data in draft.files.items():
             if data is None:
                 files.pop(path, None)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _FILE, _FOLDER = 0o100644, 0o040000
 #: Most entries of one folder, and the largest commit object in bytes, that are read.
 ENTRIES_MAX = 200_000
+#: Most entries in which two states that are compared may differ, and the deepest folder that is looked into.
+CHANGED_MAX = 200_000
+_DEEPEST = 50
 COMMIT_MAX = 262_144
 #: (commit content without signature) -> the signature to put into its header.
 Signer = Callable[[bytes], str]
@@ -37,6 +40,11 @@ class PygitObjects:
                 about={"file": git_dir},
             ) from None
         self.signer = signer
+
+    def also_in(self, folders: Sequence[str]) -> None:
+        """Read objects in these object directories, too: what is received lies aside until it is accepted."""
+        for folder in folders:
+            self.repo.odb.add_disk_alternate(folder)
 
     def tree(self, commit: str) -> GitTree:
         return GitTree(self.repo, self._commit(commit).tree)
@@ -72,10 +80,16 @@ class PygitObjects:
             raise _invalid(oid, "is not a commit")
         return found
 
+    def signature(self, oid: str) -> tuple[bytes, bytes] | None:
+        """(signature, what was signed) of a commit, or None where it has none."""
+        found: tuple[bytes | None, bytes] = self._commit(oid).gpg_signature
+        return None if found[0] is None else (found[0], found[1])
+
     def build(self, parent: str | None, draft: Draft) -> str:
         import pygit2
 
-        base = None if parent is None else self._commit(parent).tree
+        onto = draft.onto or parent
+        base = None if onto is None else self._commit(onto).tree
         nested: dict[str, Any] = {}
         for path, data in draft.files.items():
             *folders, name = path.split("/")
@@ -120,8 +134,13 @@ class PygitObjects:
         new = self._commit(oid).tree
         old = None if parent is None else self._commit(parent).tree
         found: list[str] = []
-        _differ(self.repo, old, new, "", found)
+        _differ(self.repo, old, new, "", found, [CHANGED_MAX])
         return sorted(found)
+
+    def merge_base(self, one: str, two: str) -> str | None:
+        """The newest commit that both have in their history, or None."""
+        found = self.repo.merge_base(self._commit(one).id, self._commit(two).id)
+        return None if found is None else str(found)
 
     def is_ancestor(self, old: str, new: str) -> bool:
         if old == new:
@@ -142,9 +161,13 @@ class PygitObjects:
 
 
 def _differ(
-    repo: pygit2.Repository, old: pygit2.Tree | None, new: pygit2.Tree | None, prefix: str, found: list[str]
-) -> None:
-    """Collect the paths that differ, entry by entry: names are compared as bytes, so none is overlooked."""
+    repo: pygit2.Repository, old: pygit2.Tree | None, new: pygit2.Tree | None, prefix: str, found: list[str],
+    left: list[int],
+) -> None:  # fmt: skip
+    """Collect the paths that differ, entry by entry: names are compared as bytes, so none is overlooked.
+
+    `left` counts down the entries that may differ: a few small trees can name more paths than anybody has time for.
+    """
     import pygit2
 
     before = {entry.name: entry for entry in old} if old is not None else {}
@@ -153,10 +176,15 @@ def _differ(
         one, two = before.get(name), after.get(name)
         if one is not None and two is not None and one.id == two.id and one.filemode == two.filemode:
             continue
+        left[0] -= 1
+        if left[0] < 0 or prefix.count("/") > _DEEPEST:
+            raise InvalidState(
+                f"a commit changes more than {CHANGED_MAX} entries, or too deep ones", hint="git loopx verify"
+            )
         path = f"{prefix}{name}"
         folders = [item if isinstance(item, pygit2.Tree) else None for item in (one, two)]
         if folders[0] is not None or folders[1] is not None:
-            _differ(repo, folders[0], folders[1], path + "/", found)
+            _differ(repo, folders[0], folders[1], path + "/", found, left)
         if any(item is not None and not isinstance(item, pygit2.Tree) for item in (one, two)):
             found.append(path)
 
@@ -195,9 +223,11 @@ class GitTree:
                 hint="git loopx verify",
                 about={"file": path},
             )
-        if entry.size > BLOB_MAX:
+        # The header alone: an object of any size is not brought into memory to be told its size.
+        size = self.repo.odb.read_header(entry.id)[1]
+        if size > BLOB_MAX:
             raise InvalidState(
-                f"{path} has {entry.size} bytes; {BLOB_MAX} at most",
+                f"{path} has {size} bytes; {BLOB_MAX} at most",
                 hint="git loopx verify",
                 about={"file": path},
             )

@@ -62,9 +62,17 @@ def git(
     terminal. A git that cannot be started is code 127. `options` come before the command: other ones than SAFE
     are for the one purpose of seeing whether the user's own hooks run.
     """
+    return run([program, *options, *args], cwd=cwd, env=env, timeout=timeout, stdin=stdin)
+
+
+def run(
+    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes = b""
+) -> Finished:  # fmt: skip
+    """Run a program that belongs to git (ssh-keygen) to its end, under the same terms as `git`."""
+    program = argv[0]
     try:
         process = subprocess.Popen(
-            [program, *options, *args],
+            list(argv),
             cwd=cwd,
             env=dict(env),
             stdin=subprocess.PIPE,
@@ -80,7 +88,7 @@ def git(
         except subprocess.TimeoutExpired:
             _kill(process)
             out, err = _rest(process)
-            return Finished(124, out, err + b"\ngit was stopped: no answer in time", timed_out=True)
+            return Finished(124, out, err + f"\n{program} was stopped: no answer in time".encode(), timed_out=True)
         except BaseException:
             _kill(process)
             raise

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from loopx_git.errors import InvalidState
+from loopx_git.errors import InvalidState, RemoteFailure
 from loopx_git.store.base import Fetched, Pushed, PushKind
 from loopx_git.store.environment import REMOTE
 from loopx_git.store.lock import make_folder
@@ -85,6 +85,7 @@ class RemotePublisher:
         self, objects: PygitObjects, path: str, ref: str, env: Mapping[str, str], *, depth: int | None = None
     ) -> None:
         self.objects, self.path, self.ref, self.env, self.depth = objects, path, ref, env, depth
+        self.fetched = FETCHED
 
     def _git(self, args: Sequence[str], timeout: float) -> Finished:
         return git([*PINNED, *args], cwd=self.path, env=self.env, timeout=timeout)
@@ -108,16 +109,28 @@ class RemotePublisher:
         if self.depth is not None and self.known_tip() is None:
             # Depth belongs to the first fetch only: a second one would be refused as non-fast-forward.
             args.append(f"--depth={self.depth}")
-        self._outwait_locks(FETCHED)
-        done = self._git([*args, "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
+        self._outwait_locks(self.fetched)
+        done = self._git([*args, "--", REMOTE, f"+{self.ref}:{self.fetched}"], timeout)
         if done.code == 0:
-            return Fetched(self._read(FETCHED))
+            return Fetched(self._read(self.fetched))
         # An absent ref and an unreachable remote both end with 128; ls-remote tells them apart by its code.
         listed = self._git(["ls-remote", "--exit-code", "--", REMOTE, self.ref], timeout)
         rows = [row.split("\t") for row in listed.text.splitlines()]
         if listed.code == 2 or (listed.code == 0 and not any(row[-1] == self.ref for row in rows)):
             return Fetched(None)
         return Fetched(error=done.complaint or f"git fetch ended with {done.code}")
+
+    def deepen(self, timeout: float) -> None:
+        """Bring the rest of a history whose beginning was left out; nothing to do where it is whole."""
+        if not os.path.exists(os.path.join(self.path, "shallow")):
+            return
+        args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--unshallow"]
+        self._outwait_locks(FETCHED)
+        done = self._git([*args, "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
+        if done.code:
+            raise RemoteFailure(
+                f"the ledger's earlier history cannot be fetched: {done.complaint}", hint="git ls-remote"
+            )
 
     def _outwait_locks(self, name: str) -> None:
         """The git of a killed command may live on for a moment and hold the lock of a ref of ours; a killed one
@@ -150,6 +163,22 @@ class RemotePublisher:
         if done.code == 127:
             return Pushed(PushKind.UNKNOWN, False, done.complaint)
         return classify(done, self.ref)
+
+    def raw_push(self, args: Sequence[str], timeout: float) -> Finished:
+        """A push of any kind, to refs of a probe alone: what a remote refuses is found out by trying it."""
+        options = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"]
+        names = [arg for arg in args if arg.startswith("--")]
+        specs = [arg for arg in args if not arg.startswith("--")]
+        return self._git([*options, *(name for name in names if name != "--"), "--", REMOTE, *specs], timeout)
+
+    def look(self, timeout: float) -> Finished:
+        """One look at the remote's refs."""
+        return self._git(["ls-remote", "--", REMOTE], timeout)
+
+    def listed(self, timeout: float) -> dict[str, str]:
+        """Every ref that the remote shows; empty also when it cannot be read."""
+        rows = [line.split("\t") for line in self.look(timeout).text.splitlines()]
+        return {row[1]: row[0] for row in rows if len(row) == 2}
 
     def anchor(self, request: str, oid: str) -> None:
         self._outwait_locks(PENDING + request)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from loopx_git.core.change import Op
 from loopx_git.errors import InvalidState
 from loopx_git.format import message
-from loopx_git.format.replay import Finding, check_step
+from loopx_git.format.replay import Finding, check_adoption, check_step
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.store.base import Commit, Objects, Progress
 
@@ -16,6 +18,8 @@ from loopx_git.store.base import Commit, Objects, Progress
 FIRST_CHECK = 1000
 #: Snapshots and parsed folders of long runs are dropped past so many.
 _MEMO_MAX = 200_000
+#: Most commits that the merges of one foreign run may bring along.
+_MERGED_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,36 @@ class Fault:
         )
 
 
+class ForeignTip(InvalidState):
+    """The tip is not a legal operation: `good` is the last commit before the foreign ones (None: there is none),
+    `forged` tells that one of them poses as an operation."""
+
+    def __init__(self, fault: Fault, tip: str, good: str | None, *, forged: bool) -> None:
+        super().__init__(
+            f"commit {fault.commit} on the coordination ref is not a legal operation ({fault.rule}): {fault.message}",
+            hint="nothing is planned on it; look: git loopx verify   what would be taken over: "
+            "git loopx adopt --dry-run   then: git loopx adopt",
+            about={"commit": fault.commit, "rule": fault.rule},
+        )
+        self.tip, self.good, self.forged = tip, good, forged
+
+
+@dataclass(slots=True)
+class ForeignRun:
+    """Commits since `good` that are no operations, until an adoption ends them. `state` is that of `good`, `last` the
+    newest of them."""
+
+    good: str | None = None
+    state: TreeSnapshot | None = None
+    last: str = ""
+    faults: list[Fault] = field(default_factory=list)
+
+    def clear(self) -> None:
+        self.good = self.state = None
+        self.last = ""
+        self.faults.clear()
+
+
 class Checker:
     """Checks commits one after the other, keeping the former state at hand."""
 
@@ -43,11 +77,13 @@ class Checker:
     def walk(self, old: str | None, new: str, limit: int, progress: Progress | None = None) -> Iterator[Fault]:
         """The faults of the commits after `old` up to `new` (the newest `limit` of them), oldest first.
 
-        Where history is cut (a shallow clone, `limit`), the oldest commit's parent is taken as it is.
+        Where history is cut (a shallow clone, `limit`), the oldest commit's parent is taken as it is. Foreign commits
+        that a legal adoption follows are no faults: it brought everything back to what the rules allow.
         """
         oids = self.objects.between(old, new, limit)
         requests: dict[str, int] = {}
         before: TreeSnapshot | None = None
+        run = ForeignRun()
         for number, oid in enumerate(oids):
             if progress is not None:
                 progress(number + 1, len(oids))
@@ -60,15 +96,20 @@ class Checker:
                         before = TreeSnapshot(self.objects.tree(oid), self.memo)
                         continue
                 after = TreeSnapshot(self.objects.tree(oid), self.memo)
-                finding = self._finding(commit, before, after, requests, number)
+                finding = self._finding(commit, before, after, requests, number, run)
             except InvalidState as error:
                 finding = Finding("format", error.message)
             if finding is not None:
-                yield Fault(oid, finding.rule, finding.message)
+                if not run.faults:
+                    run.good, run.state = commit.parents[0] if commit.parents else None, before
+                run.faults.append(Fault(oid, finding.rule, finding.message))
+            if run.faults:
+                run.last = oid
             if after is not None:
                 before = after
             if len(self.memo) > _MEMO_MAX:
                 self.memo.clear()
+        yield from run.faults
 
     def _state_before(self, commit: Commit) -> TreeSnapshot | None:
         if not commit.parents:
@@ -86,6 +127,7 @@ class Checker:
         after: TreeSnapshot,
         requests: dict[str, int],
         number: int,
+        run: ForeignRun,
     ) -> Finding | None:
         if len(commit.parents) > 1:
             return Finding("parents", "it has more than one parent; an operation is never a merge")
@@ -96,8 +138,55 @@ class Checker:
         if requests.get(said.request, number - 1) != number - 1:
             return Finding("request", f"the request {said.request} is in history twice")
         requests[said.request] = number
+        if said.op is Op.ADOPT and run.good is not None and run.state is not None:
+            finding = self._smuggled(run) or self._adoption(commit, run, after, said)
+            if finding is None:
+                run.clear()
+            return finding
         changed = self.objects.changed(commit.parents[0] if commit.parents else None, commit.oid)
         return check_step(before, after, changed, said, commit.time)
+
+    def _adoption(
+        self, commit: Commit, run: ForeignRun, after: TreeSnapshot, said: message.Message
+    ) -> Finding | None:
+        assert run.good is not None and run.state is not None
+        theirs = self.objects.changed(run.good, run.last)
+        ours = self.objects.changed(run.good, commit.oid)
+        return check_adoption(run.state, self.objects.tree(run.last), after, (theirs, ours), said, commit.time)
+
+    def _smuggled(self, run: ForeignRun) -> Finding | None:
+        """A merge whose first parent is not the ledger's line would put operations aside that were granted: what
+        other parents bring must be files, not operations."""
+        assert run.good is not None
+        seen: set[str] = set()
+        line = self.objects.between(run.good, run.last, 10**9)
+        waiting = [parent for oid in line for parent in self.objects.commit(oid).parents[1:]]
+        while waiting:
+            oid = waiting.pop()
+            if oid in seen or self.objects.is_ancestor(oid, run.good):
+                continue
+            seen.add(oid)
+            commit = self.objects.commit(oid)
+            if is_operation(commit) or len(seen) > _MERGED_MAX:
+                return Finding(
+                    "adopt", f"the foreign commits merge {oid}, an operation of another line of the ledger"
+                )
+            waiting += commit.parents
+        return None
+
+
+def poses(commit: Commit) -> bool:
+    """Whether a commit has any line that looks like an operation's trailer, well-formed or not."""
+    return re.search(r"^\s*Loopx-(?!Claim\b)", commit.message, re.MULTILINE | re.IGNORECASE) is not None
+
+
+def is_operation(commit: Commit) -> bool:
+    """Whether a commit says of itself that it is an operation of a ledger."""
+    try:
+        message.load(commit.message)
+    except InvalidState:
+        return False
+    return True
 
 
 def check_state(snapshot: TreeSnapshot) -> list[InvalidState]:

@@ -150,14 +150,14 @@ def test_a_claim_lost_meanwhile_ends_the_check(checked: Clone, ledger: World, tm
             bob.run("todo", "release", todo, "--force", "--reason", "needed", agent="bob")
             taken.append(bob.run("todo", "claim", todo, agent="bob").json["lease"]["epoch"])
 
-    keeper = validation._Keeper.tick
+    keeper = validation.Renewing.tick
 
-    def tick(self: validation._Keeper) -> None:
+    def tick(self: validation.Renewing) -> None:
         take()
         keeper(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(validation._Keeper, "tick", tick)
+        patch.setattr(validation.Renewing, "tick", tick)
         with pytest.raises(NotYourClaim) as refusal:
             client.todo.complete(todo, sink=sink)
     assert (refusal.value.about["holder"], refusal.value.about["epoch"]) == ("bob", taken[0])

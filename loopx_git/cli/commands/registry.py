@@ -20,6 +20,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "verify": ("verify", "Replay the whole history against the rules."),
     "guard": ("guard", "Claim before you edit: check, install, uninstall, status."),
     "agent-hook": ("agent_hook", "Allow or deny a coding agent's edit before it is made."),
+    "propose": ("propose", "Todos on a branch for review, and their acceptance."),
+    "adopt": ("adopt", "Take over what was merged or edited on the coordination ref by hand."),
+    "review": ("review", "Pull requests: was every change claimed, and by whom."),
+    "receive-check": ("receive_check", "The gate of a bare repository, as its receive hook."),
     "doctor": ("doctor", "Check the installation, the configuration and the remote."),
     "config": ("config", "What is in force here, and where it comes from."),
     "completion": ("completion", "The completion script of a shell."),
@@ -110,6 +114,22 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "uninstall": ("guard_uninstall", "Take the guard away; the hooks are as they were."),
             "status": ("guard_status", "Prove that git runs the guard."),
             "hook": ("guard_hook", "The guard's part of a git hook."),
+        },
+    ),
+    "propose": (
+        "Todos on a branch for review, and their acceptance.",
+        {
+            "add": ("propose_add", "Put a new todo on a branch."),
+            "edit": ("propose_edit", "Edit a todo on a branch."),
+            "show": ("propose_show", "What a branch proposes, and what the rules say to it."),
+            "accept": ("propose_accept", "Replay what was proposed as ordinary operations."),
+        },
+    ),
+    "review": (
+        "Pull requests: was every change claimed, and by whom.",
+        {
+            "check": ("review_check", "Check that claims cover every change of a range."),
+            "report": ("review_report", "What a reviewer reads: todos, holders, timeline, paths."),
         },
     ),
     "config": (

@@ -8,11 +8,12 @@ from loopx_git.cli.face import Face, command
 from loopx_git.errors import CheckFailed
 
 
-@command("verify", example="git loopx verify")
+@command("verify", example="git loopx verify\ngit loopx verify --signatures")
 @click.option("--offline", is_flag=True, help="Check what was fetched last.")
-def main(face: Face, offline: bool) -> None:
+@click.option("--signatures", is_flag=True, help="Every operation must be signed by its agent's key, too.")
+def main(face: Face, offline: bool, signatures: bool) -> None:
     """Replay the whole history against the rules. Exit 0: every commit is one legal operation. Exit 19: not."""
-    verdict = face.client.history.verify(offline=offline)
+    verdict = face.client.history.verify(offline=offline, signatures=signatures)
     lines = [f"{item['commit'][:12]}  {item['rule']}: {item['message']}" for item in verdict.findings]
     if verdict.ok:
         lines.append(f"ok: {verdict.commits} operations on the ledger {verdict.ledger[:12]}, each of them legal")

@@ -1,0 +1,25 @@
+"""`git loopx adopt`."""
+
+from __future__ import annotations
+
+import click
+
+from loopx_git.cli.face import Face, command
+from loopx_git.cli.output import safe
+
+
+@command("adopt", example="git loopx adopt --dry-run\ngit loopx adopt")
+@click.option("--discard", is_flag=True, help="Take over nothing: bring back the last good state.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+def main(face: Face, discard: bool, dry_run: bool) -> None:
+    """Take over what was merged or edited on the coordination ref beside the operations, as far as the rules allow.
+
+    New todos and edited fields are taken over; leases, policy, peers and what breaks a rule are brought back.
+    """
+    done = face.client.setup.adopt(dry_run=dry_run, discard=discard)
+    verb = ("would take over", "would undo") if dry_run else ("took over", "undid")
+    lines = [safe(f"{verb[0]}  {item['path']}") for item in done["admitted"]]
+    lines += [safe(f"{verb[1]}  {item['path']}: {item['reason']}") for item in done["undone"]]
+    if not done["adopted"]:
+        lines.append("nothing to adopt: the tip is a legal operation")
+    face.emit("adopt", {**done, "dry_run": dry_run}, lines)

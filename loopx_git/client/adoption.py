@@ -1,0 +1,73 @@
+"""Adopting what was merged or edited on the forge: asked for, or by the next command where it is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.core.change import Actor, ChangeSet, Op
+from loopx_git.core.lease import Moment
+from loopx_git.errors import InvalidState, NotAllowed
+from loopx_git.format.adoption import Adoption, plan_adoption
+from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.format.tree import Tree
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.store.ledger import Answer
+
+
+class _Asked(NotAllowed):
+    """It takes a person to say yes."""
+
+
+def adopt(
+    client: Client, actor: Actor, *, dry_run: bool = False, discard: bool = False, only_safe: bool = False
+) -> dict[str, Any]:
+    """Publish one adoption of the foreign commits at the tip: facts admitted, undone, and adopted (False: the tip is
+    no foreign one). `discard` takes over nothing; `only_safe` refuses what takes a person's yes."""
+    from loopx_git.store.driver import Job
+    from loopx_git.store.ledger import not_initialised
+    from loopx_git.store.transaction import Limits
+
+    def plan(good: TreeSnapshot, foreign: Tree, changed: Sequence[str], moment: Moment, request: str) -> ChangeSet:
+        planned: Adoption = plan_adoption(good, foreign, changed, actor, moment, request, discard=discard)
+        if only_safe and not planned.is_safe:
+            raise _Asked("these foreign commits are adopted only when somebody asks for it", hint="git loopx adopt")
+        return planned.change
+
+    def nothing(snapshot: TreeSnapshot | None, moment: Moment, request: str) -> tuple[ChangeSet, ...]:
+        if snapshot is None:
+            raise not_initialised()
+        return (ChangeSet(Op.ADOPT, actor, "", facts={"adopted": False, "admitted": [], "undone": []}),)
+
+    connection = client.connection
+    job = Job(
+        decide=nothing,
+        actor=actor,
+        fingerprint=f"adopt {discard} {only_safe} {actor.name} {actor.session}",
+        command="adopt",
+        limits=Limits(budget=connection.settings.timeout),
+        dry_run=dry_run,
+        adopt=plan,
+    )
+    answer: Answer = connection.ledger.submit(job)
+    return {**answer.facts[0], "tip": answer.tip, "commit": answer.oid}
+
+
+def adopted_if_safe(client: Client, error: InvalidState, actor: Actor) -> bool:
+    """Adopt the foreign tip that `error` tells of, if nobody has to be asked; False when it is another error, or
+    somebody has to be."""
+    from loopx_git.store.validate import ForeignTip
+
+    if not isinstance(error, ForeignTip) or error.forged:
+        return False
+    try:
+        done = adopt(client, actor, only_safe=True)
+    except (_Asked, ForeignTip):
+        return False
+    if done["adopted"]:
+        client.connection.ledger.around.notes.append(
+            f"adopted {len(done['admitted'])} edits that were made beside the operations, up to {error.tip[:12]}"
+        )
+    return True

@@ -1,0 +1,192 @@
+"""`client.propose`: todos on a branch for review, and what was reviewed replayed as ordinary operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client.config import check_ref
+from loopx_git.core.change import Actor
+from loopx_git.core.commands import AddTodo, OnTodo
+from loopx_git.core.plan import plan
+from loopx_git.core.table import Operation
+from loopx_git.errors import Contention, InvalidState, NotAllowed, NotFound, RemoteFailure, UsageError
+from loopx_git.format.edits import Edit, edits
+from loopx_git.format.encode import encode
+from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.store.base import Draft, Publisher, PushKind, Signature
+from loopx_git.store.driver import author_of
+from loopx_git.store.lock import locked
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.store.objects import PygitObjects
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A branch of proposed edits: its full ref and tip, and each changed path with its commands or its refusal."""
+
+    ref: str
+    tip: str
+    edits: Sequence[Edit]
+
+    @property
+    def refused(self) -> list[Edit]:
+        return [edit for edit in self.edits if edit.refused]
+
+    def as_json(self) -> dict[str, Any]:
+        shown = [
+            {"path": edit.path, "todo": edit.todo, "refused": edit.refused or None, "held": edit.held,
+             "operations": len(edit.commands)}
+            for edit in self.edits
+        ]  # fmt: skip
+        return {"branch": self.ref, "tip": self.tip, "edits": shown, "ok": not self.refused}
+
+
+class Proposals:
+    """Todos as plain files on a branch off the coordination ref, for a pull request; and their acceptance."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def add(self, branch: str, title: str, **fields: Any) -> dict[str, Any]:
+        """Put a new todo on the branch; `fields` as `todo.add` takes them. Facts: branch, commit, todo."""
+        todo = f"todo_{self._client.connection.hooks.entropy(6).hex()}"
+        return self._write(branch, AddTodo(todo, title, **fields), f"propose {todo}: {title}")
+
+    def edit(
+        self, branch: str, todo_id: str, *, status: str | None = None, note: str | None = None, **fields: Any
+    ) -> dict[str, Any]:  # fmt: skip
+        """Edit a todo on the branch; `fields` as `todo.update` takes them. Facts: branch, commit, todo."""
+        command = OnTodo(
+            Operation.UPDATE, todo_id, force=True, reason="proposed", status=status, note=note, fields=fields,
+            renewals=(),
+        )  # fmt: skip
+        return self._write(branch, command, f"propose an edit of {todo_id}")
+
+    def show(self, branch: str) -> Proposal:
+        """What the branch proposes against the tip, each edit with what the rules say to it."""
+        ref = _full(branch)
+        reading = self._client.read(fresh=True)
+        tip = self._fetch(ref)
+        if tip is None:
+            raise NotFound(f"there is no branch {ref}", hint="git loopx propose add BRANCH TITLE")
+        objects = self._objects
+        base = objects.merge_base(tip, reading.tip)
+        if base is None:
+            raise InvalidState(
+                f"{ref} does not branch off the coordination ref", hint="git loopx propose add BRANCH TITLE"
+            )
+        before = TreeSnapshot(objects.tree(base), self._client.connection.ledger.around.memo)
+        found = edits(before, objects.tree(tip), objects.changed(base, tip), f"proposed on {ref}"[:300])
+        now = self._client.snapshot(reading)
+        return Proposal(ref, tip, _ordered([_against(edit, before, now) for edit in found]))
+
+    def accept(self, branch: str, *, dry_run: bool = False) -> dict[str, Any]:
+        """Replay the branch as ordinary operations, a commit each, all or nothing. NotAllowed names the first edit
+        that breaks a rule, `about["refused"]` has them all. Facts: branch, todos, operations, tip."""
+        proposal = self.show(branch)
+        refused = proposal.refused
+        if refused:
+            raise NotAllowed(
+                f"{refused[0].path}: {refused[0].refused}" + (f" ({len(refused) - 1} more)" if refused[1:] else ""),
+                hint=f"mend it on the branch, then: git loopx propose accept {branch}",
+                about={"refused": [{"path": edit.path, "reason": edit.refused} for edit in refused]},
+            )
+        commands = [command for edit in proposal.edits for command in edit.commands]
+        if not commands:
+            raise NotAllowed(f"{proposal.ref} proposes nothing new", hint=f"git loopx propose show {branch}")
+        actor = self._client.connection.actor()
+        answer = self._client.submit(commands, actor, dry_run=dry_run, words=f"propose accept {branch}")
+        todos = list(dict.fromkeys(str(facts["todo"]) for facts in answer.facts))
+        return {"branch": proposal.ref, "todos": todos, "operations": len(commands), "tip": answer.tip}
+
+    # -- the branch
+
+    @property
+    def _objects(self) -> PygitObjects:
+        objects: Any = self._client.connection.ledger.around.objects
+        found: PygitObjects = objects
+        return found
+
+    def _publisher(self, ref: str) -> Publisher:
+        connection = self._client.connection
+        if ref == connection.settings.ref:
+            raise UsageError(f"{ref} is the coordination ref itself", hint="name another branch")
+        return connection.publisher_of(ref)
+
+    def _fetch(self, ref: str) -> str | None:
+        connection = self._client.connection
+        publisher = self._publisher(ref)
+        with locked(connection.repository.home, connection.settings.timeout):
+            fetched = publisher.fetch(connection.settings.timeout)
+        if fetched.error is not None:
+            raise RemoteFailure(f"{ref} cannot be read: {fetched.error}", hint="git ls-remote")
+        return fetched.tip
+
+    def _write(self, branch: str, command: AddTodo | OnTodo, subject: str) -> dict[str, Any]:
+        """One commit with the files that the command would write, on top of the branch or of the tip."""
+        client, ref = self._client, _full(branch)
+        connection, around = client.connection, client.connection.ledger.around
+        reading = client.read(fresh=True)
+        known = self._fetch(ref)
+        parent = known or reading.tip
+        actor: Actor = connection.actor()
+        snapshot = TreeSnapshot(self._objects.tree(parent), around.memo)
+        change = plan(snapshot, command, actor, client.moment(), connection.hooks.entropy(16).hex())
+        who = author_of(actor, Signature(*connection.committer))
+        # No trailer: a proposal is no operation, and nobody shall take it for one.
+        line = "".join(char if char.isprintable() else " " for char in subject)[:72].rstrip()
+        draft = Draft(encode(change, snapshot.tree), f"{line}\n", who, around.committer, client.moment().now)
+        with locked(connection.repository.home, connection.settings.timeout):
+            oid = self._objects.build(parent, draft)
+            pushed = self._publisher(ref).push(known, oid, connection.settings.timeout)
+        if pushed.kind is not PushKind.LANDED:
+            raise Contention(f"{ref} did not take it: {pushed.said}", hint="run the same command again")
+        return {"branch": ref, "commit": oid, "todo": change.todo}
+
+
+def _full(branch: str) -> str:
+    return check_ref(branch if branch.startswith("refs/") else f"refs/heads/{branch}")
+
+
+def _against(edit: Edit, before: TreeSnapshot, now: TreeSnapshot) -> Edit:
+    """The edit, refused where the todo has gone on in the same field since the branch was made."""
+    if not edit.commands or edit.todo is None:
+        return edit
+    goals = now.goals_of(edit.todo)
+    first = edit.commands[0]
+    if isinstance(first, AddTodo):
+        taken = f"the id {edit.todo} is taken by a todo of the goal {goals[0]}" if goals else ""
+        return replace(edit, refused=taken)
+    if not goals:
+        return replace(edit, refused=f"there is no {edit.todo} any more")
+    old, current = before.todo(goals[0], edit.todo), now.todo(goals[0], edit.todo)
+    wanted: Mapping[str, Any] = {**first.fields, **({"status": first.status} if first.status else {})}
+    for name, value in wanted.items():
+        if getattr(current, name) not in (getattr(old, name), value):
+            return replace(edit, refused=f"{name}: it was changed on the coordination ref meanwhile")
+    lease = now.lease(goals[0], edit.todo)
+    return replace(edit, held=None if lease is None else lease.holder)
+
+
+def _ordered(found: Sequence[Edit]) -> list[Edit]:
+    """New todos before what depends on them."""
+    new = {edit.todo: edit for edit in found if edit.commands and isinstance(edit.commands[0], AddTodo)}
+    placed: dict[str | None, Edit] = {}
+
+    def place(edit: Edit, above: frozenset[str | None]) -> None:
+        first = edit.commands[0]
+        needed = first.depends_on if isinstance(first, AddTodo) else ()
+        for other in needed:
+            if other in new and other not in placed and other not in above:
+                place(new[other], above | {edit.todo})
+        placed[edit.todo] = edit
+
+    for edit in new.values():
+        if edit.todo not in placed:
+            place(edit, frozenset())
+    rest = [edit for edit in found if edit.todo not in placed]
+    return [*placed.values(), *rest]

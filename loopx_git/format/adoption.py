@@ -1,0 +1,80 @@
+"""Adopting foreign commits: one operation whose tree is the last good one plus the edits that rules allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from loopx_git.core.change import Actor, ChangeSet, Op, PutTodo, Restore, Write
+from loopx_git.core.lease import Moment
+from loopx_git.core.plan import plan
+from loopx_git.core.plan_setup import subject
+from loopx_git.errors import LoopXError
+from loopx_git.format.edits import Edit, edits
+from loopx_git.format.encode import encode
+from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.format.tree import OverlayTree, Tree
+
+#: What stands as the reason of an operator's update while an adoption is planned.
+REASON = "adopted from a foreign commit"
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What an adoption does: the change set, the edits taken over, those undone with their reasons."""
+
+    change: ChangeSet
+    admitted: Sequence[Edit]
+    undone: Sequence[Edit]
+
+    @property
+    def is_safe(self) -> bool:
+        """True when nobody has to be asked: only new todos, and fields of todos that nobody holds."""
+        return not self.undone and all(edit.held is None for edit in self.admitted)
+
+
+def plan_adoption(
+    before: TreeSnapshot, foreign: Tree, changed: Sequence[str], actor: Actor, moment: Moment, request: str,
+    *, discard: bool = False,
+) -> Adoption:  # fmt: skip
+    """Plan on the last good state `before`; `changed` are the paths in which the tree `foreign` differs from it.
+
+    Every edit is planned as the ordinary operation that would have made it, one upon the other. One that the rules
+    refuse is undone; with `discard` all are.
+    """
+    found = edits(before, foreign, changed, REASON)
+    if discard:
+        found = [replace(edit, commands=(), refused=edit.refused or "discarded") for edit in found]
+    admitted: list[Edit] = []
+    undone = [edit for edit in found if edit.refused]
+    waiting = [edit for edit in found if edit.commands]
+    files: dict[str, bytes | None] = {}
+    todos: dict[str, Write] = {}
+    progress = True
+    while waiting and progress:
+        # A new todo may depend on another new one: those that fail are tried again once others are in.
+        failed: list[Edit] = []
+        for edit in waiting:
+            current = TreeSnapshot(OverlayTree(before.tree, files), before.memo) if files else before
+            try:
+                for command in edit.commands:
+                    change = plan(current, command, actor, moment, request)
+                    written = encode(change, current.tree)
+                    todos |= {write.todo.id: write for write in change.writes if isinstance(write, PutTodo)}
+                    files |= written
+                    current = TreeSnapshot(OverlayTree(before.tree, files), before.memo)
+            except LoopXError as error:
+                failed.append(replace(edit, refused=error.message))
+                continue
+            admitted.append(edit)
+        progress = len(failed) < len(waiting)
+        waiting = failed
+    undone += waiting
+    text = subject(f"adopt {len(admitted)} edits, undo {len(undone)} by {actor.name}")
+    facts = {
+        "admitted": [{"path": edit.path, "todo": edit.todo} for edit in admitted],
+        "undone": [{"path": edit.path, "todo": edit.todo, "reason": edit.refused} for edit in undone],
+        "adopted": True,
+    }
+    writes: tuple[Write, ...] = (Restore(), *(todos[name] for name in sorted(todos)))
+    return Adoption(ChangeSet(Op.ADOPT, actor, text, writes, facts=facts), admitted, undone)

@@ -1,0 +1,1 @@
+"""Review: what a pull request or a push did, under which claims, for people and for the wall."""
