@@ -9,7 +9,8 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,22 @@ def said(path: Path) -> str:
     return path.read_text().strip() if path.exists() else ""
 
 
-def start(clone: Clone, todo: str, script: str, *more: str, agent: str = "alice") -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+@contextmanager
+def start(
+    clone: Clone, todo: str, script: str, *more: str, agent: str = "alice"
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A runner under way; killed when the block ends, if it is still there."""
+    runner = subprocess.Popen(
         [*PROGRAM, "--agent", agent, "run", "--todo-id", todo, *more, "--", "/bin/sh", "-c", script],
         cwd=clone.path, env=dict(clone.env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        # Whoever started the tests in the background may have had SIGINT ignored for all of us.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
+    with runner:
+        try:
+            yield runner
+        finally:
+            runner.kill()
 
 
 def alive(pid: int) -> bool:
@@ -361,8 +373,7 @@ def test_a_command_whose_claim_was_taken_is_ended(ledger: World, alice: Clone, b
         f"setsid {stray} & trap 'date +%s.%N > {end}; exit 0' TERM; until test -s {tmp_path}/stray.pid; do :; done; "
         f"echo x > {ready}; while :; do sleep 0.05; done"
     )
-    runner = start(alice.having(LOOPX_MAX_AGE="1"), todo, script, "--ttl", "10m")
-    with runner:
+    with start(alice.having(LOOPX_MAX_AGE="1"), todo, script, "--ttl", "10m") as runner:
         until(lambda: said(ready))
         bob.run("todo", "release", todo, "--force", "--reason", "it is wedged", agent="bob")
         bob.run("todo", "claim", todo, agent="bob")
@@ -379,8 +390,7 @@ def test_a_command_ends_before_its_claim_does_when_nothing_can_be_renewed(
     """ttl 4 s, margin 0.4 s: from 3.6 s on the claim counts as lost, and at 4 s nothing of the command is left."""
     todo, ready = alice.add("cut off"), tmp_path / "ready"
     script = f"trap '' TERM; date +%s.%N > {ready}; while :; do date +%s.%N > {ready}.last; sleep 0.02; done"
-    runner = start(alice, todo, script, "--ttl", "4s")
-    with runner:
+    with start(alice, todo, script, "--ttl", "4s") as runner:
         until(lambda: said(ready))
         ledger.remote.rename(ledger.root / "away")
         assert runner.wait(60) == 12
@@ -399,8 +409,7 @@ def test_kill_9(ledger: World, alice: Clone, bob: Clone, tmp_path: Path, who: st
     todo, ready = alice.add("killed"), tmp_path / "ready"
     alice.run("policy", "set", "claims.skew", "1s")
     script = f"echo $$ > {ready}; while :; do sleep 0.05; done"
-    runner = start(alice, todo, script, "--ttl", "3s", "--grace", "1s")
-    with runner:
+    with start(alice, todo, script, "--ttl", "3s", "--grace", "1s") as runner:
         until(lambda: said(ready))
         command = int(said(ready))
         if who in ("runner", "both"):
