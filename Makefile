@@ -24,8 +24,9 @@ venv: .venv/stamp-package .venv/stamp-test .venv/stamp-lint ## set up everything
 demo: .venv/stamp-package ## let several agents race for todos in throw-away repositories
 	@$(PY) -m loopx_git demo
 
+# Many tests wait for processes and for time to pass: a third worker keeps two cores busy.
 test: .venv/stamp-test ## run the tests, without soak and browser
-	$(PY) -m pytest -n 2 -m "not soak and not browser" $(ARGS)
+	$(PY) -m pytest -n 3 -m "not soak and not browser" $(ARGS)
 
 soak: .venv/stamp-test ## run the large races and the long runs
 	$(PY) -m pytest -m soak $(ARGS)

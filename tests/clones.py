@@ -19,8 +19,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import warm
+
 PROGRAM = (sys.executable, "-m", "loopx_git")
 COORD = "refs/heads/loopx/coord"
+AGENTS = tuple(f"agent-{number:02}" for number in range(16))
 Env = Mapping[str, str]
 IDENTITY = "[user]\n\tname = Tester\n\temail = tester@example.com\n[init]\n\tdefaultBranch = main\n"
 #: Loads what a command needs, says so, waits for the end of its standard input, and runs: a race in which the
@@ -79,17 +82,9 @@ class Clone:
     ) -> Result:  # fmt: skip
         """Run `git-loopx [--json] [--agent AGENT] ARGS`. `check` is the exit code that must come of it (0; None:
         any; several: one of them)."""
-        done = subprocess.run(
-            [*PROGRAM, *(["--json"] if json else []), *(["--agent", agent] if agent else []), *args],
-            cwd=self.path,
-            env={**self.env, **(env or {})},
-            input=stdin,
-            capture_output=True,
-            timeout=timeout,
-        )
-        result = Result(
-            done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
-        )
+        given = [*(["--json"] if json else []), *(["--agent", agent] if agent else []), *args]
+        code, out, err = warm.run(PROGRAM, given, self.path, {**self.env, **(env or {})}, stdin, timeout)
+        result = Result(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
         allowed = {check} if isinstance(check, int) else None if check is None else set(check)
         assert allowed is None or result.code in allowed, f"{args}: {result}"
         assert "Traceback" not in result.err, result.err

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from clones import Clone, World, populate
-
-AGENTS = tuple(f"agent-{number:02}" for number in range(16))
+from clones import AGENTS, Clone, World, populate
+from sites import Site, make
 
 
 @pytest.fixture
@@ -48,3 +48,13 @@ def alice(ledger: World) -> Clone:
 def bob(ledger: World) -> Clone:
     """Another clone of it."""
     return ledger.clone("bob")
+
+
+@pytest.fixture
+def site(ledger: World) -> Callable[..., Site]:
+    """Makes a repository with the guard at work: `site(claim="other")`."""
+
+    def build(place: str = "main", hooking: str = "plain", claim: str = "own") -> Site:
+        return make(ledger, place, hooking, claim)
+
+    return build

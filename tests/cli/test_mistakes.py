@@ -63,7 +63,7 @@ MISTAKES = (
     Mistake("unknown peer", ("peer", "show", "nobody"), 17, "git loopx peer register nobody"),
     Mistake("remote that is not there", ("--remote", "upstrem", "todo", "list"), 2, "git remote add upstrem"),
     Mistake("ref that is none", ("--ref", "coord", "todo", "list"), 2, "refs/heads/loopx/coord"),
-    Mistake("no network", ("todo", "claim", "FREE"), 14, "git ls-remote", where="cut off"),
+    Mistake("no network", ("todo", "claim", "FREE", "--timeout", "3"), 14, "git ls-remote", where="cut off"),
     Mistake("nothing fits", ("todo", "next", "--claim", "--goal-id", "empty"), 17, "git loopx todo list"),
     Mistake("supersede by nothing", ("todo", "supersede", "FREE"), 2, "--by TODO"),
 )

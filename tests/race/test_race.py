@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from clones import Clone, Result, World, populate, race
-from conftest import AGENTS
+from clones import AGENTS, Clone, Result, World, populate, race
 from servers import git_daemon, http_backend
 
 TRANSPORTS = ("path", "file", "git", "http")

@@ -296,6 +296,7 @@ def race_of_one(ledger: World, url: str, rounds: int, draw: random.Random) -> di
     return counts
 
 
+@pytest.mark.parametrize("url", ["path", "http"], indirect=True)
 def test_land_races(ledger: World, url: str) -> None:
     """Ten rounds: in every one either the code is in and the todo completed by A, or neither."""
     counts = race_of_one(ledger, url, 10, random.Random(url.partition(":")[0]))
