@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopx_git.client.config import HERE
-from loopx_git.store.process import git
+from loopx_git.client.code_branch import reviewed
 
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
@@ -15,18 +14,6 @@ _SIZE_MAX = 262_144
 
 
 def reviewed_signers(client: Client) -> bytes | None:
-    """.loopx/allowed_signers of the remote's default branch as it was fetched last (without a remote: of the default
-    branch here), never of the work tree nor of the coordination ref; None where there is none."""
-    repository, remote = client.connection.repository, client.connection.settings.remote
-    names = ["refs/heads/main", "refs/heads/master", "HEAD"]
-    if remote != HERE:
-        names = [f"refs/remotes/{remote}/{name}" for name in ("HEAD", "main", "master")]
-    for name in names:
-        done = git(["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"], cwd=repository.cwd,
-                   env=repository.env, timeout=30)  # fmt: skip
-        if done.code:
-            continue
-        shown = git(["cat-file", "blob", f"{done.text.strip()}:{FILE}"], cwd=repository.cwd, env=repository.env,
-                    timeout=30)  # fmt: skip
-        return shown.out if shown.code == 0 and len(shown.out) <= _SIZE_MAX else None
-    return None
+    """.loopx/allowed_signers of the code branch; None where there is none, or one that is too large."""
+    data, _ = reviewed(client, FILE)
+    return data if data is not None and len(data) <= _SIZE_MAX else None

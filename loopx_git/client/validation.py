@@ -7,9 +7,10 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from loopx_git.client.config import FILE, HERE, allow_of, load_file
+from loopx_git.client.code_branch import reviewed
+from loopx_git.client.config import FILE, allow_of, load_file
 from loopx_git.errors import Contention, LoopXError, NotAllowed, NotYourClaim, OutcomeUnknown, RemoteFailure
-from loopx_git.store.process import git, watched
+from loopx_git.store.process import watched
 
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
@@ -22,30 +23,15 @@ TIMEOUT = 3600.0
 
 
 def allowed(client: Client) -> tuple[tuple[tuple[str, ...], ...], str]:
-    """(the commands that `[validate] allow` of the code branch names, the revision that was read).
-
-    The code branch is the remote's default branch, or without a remote the default branch here: never the
-    work tree, which nobody has reviewed.
-    """
-    repository, remote = client.connection.repository, client.connection.settings.remote
-    names = ["refs/heads/main", "refs/heads/master", "HEAD"]
-    if remote != HERE:
-        names = [f"refs/remotes/{remote}/{name}" for name in ("HEAD", "main", "master")]
-    for name in names:
-        done = git(["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"], cwd=repository.cwd,
-                   env=repository.env, timeout=30)  # fmt: skip
-        if done.code:
-            continue
-        revision = done.text.strip()
-        shown = git(["cat-file", "blob", f"{revision}:{FILE}"], cwd=repository.cwd, env=repository.env, timeout=30)
-        if shown.code:
-            return (), name
-        with tempfile.TemporaryDirectory(prefix="loopx-") as folder:
-            path = os.path.join(folder, "config.toml")
-            with open(path, "wb") as file:
-                file.write(shown.out)
-            return allow_of(load_file(path), FILE), name
-    return (), "no code branch"
+    """(the commands that `[validate] allow` of the code branch names, the revision that was read)."""
+    data, name = reviewed(client, FILE)
+    if data is None:
+        return (), name
+    with tempfile.TemporaryDirectory(prefix="loopx-") as folder:
+        path = os.path.join(folder, "config.toml")
+        with open(path, "wb") as file:
+            file.write(data)
+        return allow_of(load_file(path), FILE), name
 
 
 def validate(

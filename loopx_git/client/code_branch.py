@@ -1,0 +1,31 @@
+"""Files of the code branch as it was reviewed: never of the work tree, never of the coordination ref."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopx_git.client.config import HERE
+from loopx_git.store.process import git
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+
+
+def reviewed(client: Client, path: str) -> tuple[bytes | None, str]:
+    """(a file of the remote's default branch as it was fetched last, the revision that was read).
+
+    Without a remote it is the default branch here. None: the branch, or the file on it, is not there.
+    """
+    repository, remote = client.connection.repository, client.connection.settings.remote
+    names = ["refs/heads/main", "refs/heads/master", "HEAD"]
+    if remote != HERE:
+        names = [f"refs/remotes/{remote}/{name}" for name in ("HEAD", "main", "master")]
+    for name in names:
+        asked = ["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+        done = git(asked, cwd=repository.cwd, env=repository.env, timeout=30)
+        if done.code:
+            continue
+        blob = ["cat-file", "blob", f"{done.text.strip()}:{path}"]
+        shown = git(blob, cwd=repository.cwd, env=repository.env, timeout=30)
+        return (None if shown.code else shown.out), name
+    return None, "no code branch"
