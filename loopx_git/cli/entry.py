@@ -11,6 +11,7 @@ import sys
 
 def run() -> None:
     """The console script."""
+    _leave_work_tree()
     argv = sys.argv[1:]
     if argv[:1] == ["agent-hook"] and all(word.startswith("--format") for word in argv[1:]):
         from loopx_git.guard import agent_hook
@@ -23,3 +24,18 @@ def run() -> None:
     from loopx_git.cli.main import run as run_all
 
     run_all()
+
+
+def _leave_work_tree() -> None:
+    """Take the current folder off the places of modules: `python -m` puts it there, and so does an entry of
+    PYTHONPATH that is not absolute. A module in the work tree is data. The folder that this program itself lies in
+    stays."""
+    home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    given = os.environ.get("PYTHONPATH")
+    left = [] if given is None else [os.path.abspath(path) for path in given.split(os.pathsep) if path[:1] != os.sep]
+    if not sys.flags.safe_path and sys.path[:1] in ([""], [os.getcwd()]):
+        left.append(os.getcwd())
+    if left:
+        sys.path[:] = [
+            path for path in sys.path if os.path.abspath(path) not in left or os.path.abspath(path) == home
+        ]

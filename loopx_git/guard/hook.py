@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import time
 
 from loopx_git.client.claims_file import read_plain
@@ -212,10 +211,11 @@ def _after_commit(this: Run) -> Outcome:
         left = desk.remaining.get(claim.lease, None if claim.late_at is None else claim.late_at - desk.now)
         if claim.ttl_s is not None and left is not None and left < claim.ttl_s / 3:
             from loopx_git.store.environment import scrubbed
+            from loopx_git.store.itself import absolute, itself
             from loopx_git.store.process import detached
 
-            argv = [sys.executable, "-m", "loopx_git", "task-lease", "renew", "--all", "--timeout", _RENEWAL]
-            detached(argv, cwd=this.folder, env=scrubbed(this.env))
+            argv = itself("task-lease", "renew", "--all", "--timeout", _RENEWAL)
+            detached(argv, cwd=this.folder, env=absolute(scrubbed(this.env)))
             break
     return 0, []
 

@@ -9,6 +9,7 @@ import sys
 
 from loopx_git.errors import InternalError
 from loopx_git.guard.hook import NAMES
+from loopx_git.store.itself import absolute
 
 #: In a wheel the shims lie inside the package, in a checkout beside it.
 _FOLDERS = (
@@ -23,7 +24,8 @@ def program() -> str:
     beside = os.path.join(os.path.dirname(sys.executable), "git-loopx")
     if os.access(beside, os.X_OK):
         return beside
-    return shutil.which("git-loopx") or "git-loopx"
+    folders = absolute(os.environ).get("PATH", os.defpath)
+    return shutil.which("git-loopx", path=folders) or "git-loopx"
 
 
 def text(name: str, *, kept: str = "", path: str = "git-loopx") -> bytes:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from loopx_git.store.itself import absolute
+
 #: Options of every call, each with its reason.
 SAFE = (
     "--no-pager",  # a pager is a program that configuration names
@@ -74,7 +76,7 @@ def run(
         process = subprocess.Popen(
             list(argv),
             cwd=cwd,
-            env=dict(env),
+            env=absolute(env),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -7,7 +7,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 from loopx_git.errors import InternalError, LoopXError, NotYourClaim
 from loopx_git.sdk import LoopXClient
 from loopx_git.store.environment import scrubbed
+from loopx_git.store.itself import absolute, itself
 from loopx_git.store.process import git
 
 AGENTS = 8
@@ -107,8 +107,8 @@ class Stage:
 
     def _start(self, name: str, seed: int, arrived: queue.Queue[tuple[str, dict[str, Any] | None]]) -> None:
         mark = os.path.join(self.folder, "victim")
-        args = [sys.executable, "-m", "loopx_git.cli.demo.agent", self.clone(name), name, str(seed), mark]
-        process = subprocess.Popen(args, env=self.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        args = itself(self.clone(name), name, str(seed), mark, module="loopx_git.cli.demo.agent")
+        process = subprocess.Popen(args, env=absolute(self.env), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.processes[name] = process
 
         def pump() -> None:
