@@ -85,8 +85,13 @@ def test_a_relative_place_of_modules_is_left_by_the_program(world: World) -> Non
         plant(clone.path / f"{name}.py", f"open({str(mark)!r}, 'a').write(__name__)\nraise SystemExit(77)\n")
     for argv, more in ((PROGRAM, {}), ((SCRIPT,), {"PYTHONPATH": "."}), ((SCRIPT,), {"PYTHONPATH": ":"})):
         done = subprocess.run(
-            [*argv, "todo", "list"], cwd=clone.path, env={**clone.env, **more}, capture_output=True, text=True, check=False
-        )
+            [*argv, "todo", "list"],
+            cwd=clone.path,
+            env={**clone.env, **more},
+            capture_output=True,
+            text=True,
+            check=False,
+        )  # fmt: skip
         assert (done.returncode, mark.exists()) == (0, False), done.stderr
 
 
