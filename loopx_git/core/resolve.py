@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from loopx_git.core import ids
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.errors import InvalidState, NotFound, UsageError
+
+#: What begins an id but is too short to name a todo.
+_SHORT_PREFIX = re.compile(r"(?:todo_)?([0-9a-f]{1,3})", re.ASCII)
 
 
 def goal(snapshot: Snapshot, given: str | None) -> str:
@@ -56,12 +61,15 @@ def todo(snapshot: Snapshot, given: str, goal_given: str | None = None) -> tuple
 
 
 def _full_id(snapshot: Snapshot, given: str) -> str:
+    """The full id that `given` names: a full id, else the alias spelt exactly so, else a unique prefix of an id."""
     if ids.is_valid("todo", given):
         return given
     prefix = ids.TODO_PREFIX.fullmatch(given)
-    by_alias = list(snapshot.ids_with_alias(given)) if ids.is_valid("alias", given) else []
-    by_prefix = list(snapshot.ids_with_prefix(prefix[1])) if prefix else []
-    found = sorted({*by_alias, *by_prefix})
+    is_alias = ids.is_valid("alias", given)
+    # Somebody chose the alias; a prefix only happens to begin an id.
+    found = list(snapshot.ids_with_alias(given)) if is_alias else []
+    if not found and prefix is not None:
+        found = list(snapshot.ids_with_prefix(prefix[1]))
     if len(found) == 1:
         return found[0]
     if found:
@@ -70,9 +78,50 @@ def _full_id(snapshot: Snapshot, given: str) -> str:
             hint="give more digits of the id",
             about={"candidates": found[:20]},
         )
-    if prefix is None and not ids.is_valid("alias", given):
+    if prefix is None and not is_alias:
         raise UsageError(
-            f"{given[:80]!r} is no todo id, no prefix of one and no alias",
+            f"{given[:80]!r} is not a todo id, not a prefix of one and not an alias",
             hint="a todo id is todo_ and 12 hex digits; a prefix has 4 digits or more: git loopx todo list",
         )
-    raise NotFound(f"there is no todo {given!r}", hint="git loopx todo list")
+    raise _not_found(snapshot, given)
+
+
+def _not_found(snapshot: Snapshot, given: str) -> NotFound:
+    """Nothing is called so: explain a prefix that is too short, or name the alias that was probably meant."""
+    short = _SHORT_PREFIX.fullmatch(given)
+    begun = [] if short is None else [
+        found
+        # The folders of a ledger are named by two digits: one digit is looked up as every pair that it begins.
+        for digits in ([short[1]] if len(short[1]) > 1 else [short[1] + digit for digit in "0123456789abcdef"])
+        for found in snapshot.ids_with_prefix(digits)
+    ]  # fmt: skip
+    if begun:
+        return NotFound(
+            f"there is no todo {given!r}: no alias is spelt so, and a prefix of an id has 4 hex digits or more",
+            hint=f"git loopx todo show {begun[0].removeprefix('todo_')}" if len(begun) == 1
+            else "give 4 digits of the id or more: git loopx todo list",
+            about={"candidates": begun[:20]},
+        )  # fmt: skip
+    near = _nearest_alias(snapshot, given)
+    if near is None:
+        return NotFound(f"there is no todo {given!r}", hint="git loopx todo list")
+    return NotFound(
+        f"there is no todo {given!r}; the nearest alias is {near}",
+        hint=f"did you mean: git loopx todo show {near}",
+        about={"nearest": near},
+    )
+
+
+def _nearest_alias(snapshot: Snapshot, given: str) -> str | None:
+    """The alias of a readable todo that is spelt most like `given`, or None where none comes near."""
+    # Imported here: only a typing mistake needs it.
+    from difflib import get_close_matches
+
+    known = {
+        ids.folded(item.alias): item.alias
+        for name in snapshot.goal_ids()
+        for item in snapshot.todos(name)
+        if item.alias is not None
+    }
+    near = get_close_matches(ids.folded(given), known, 1, 0.7)
+    return known[near[0]] if near else None

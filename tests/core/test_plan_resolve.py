@@ -56,13 +56,17 @@ def test_what_names_a_todo(given: str, found: tuple[str, str]) -> None:
         ("dddd", NotFound, "there is no todo 'dddd'"),
         ("nothing-so-called", NotFound, "there is no todo"),
         ("abc", NotFound, "there is no todo"),  # too short for a prefix, but an alias might be called so
+        ("ab", NotFound, "a prefix of an id has 4 hex digits or more"),
+        ("todo_0", NotFound, "a prefix of an id has 4 hex digits or more"),
+        ("parsr", NotFound, "the nearest alias is Parser"),
+        ("old-one", NotFound, "there is no todo 'old-one'$"),  # what is archived is nobody's next work
         ("AB12C", NotFound, "there is no todo"),
-        ("", UsageError, "no todo id, no prefix of one and no alias"),
-        ("-x", UsageError, "no todo id"),
-        ("a b", UsageError, "no todo id"),
-        ("../../etc/passwd", UsageError, "no todo id"),
-        ("todo_ab12cd34ef56\n", UsageError, "no todo id"),
-        ("ä" * 500, UsageError, "no todo id"),
+        ("", UsageError, "not a todo id, not a prefix of one and not an alias"),
+        ("-x", UsageError, "not a todo id"),
+        ("a b", UsageError, "not a todo id"),
+        ("../../etc/passwd", UsageError, "not a todo id"),
+        ("todo_ab12cd34ef56\n", UsageError, "not a todo id"),
+        ("ä" * 500, UsageError, "not a todo id"),
     ],
 )
 def test_what_names_none(given: str, error: type[LoopXError], words: str) -> None:
@@ -78,11 +82,23 @@ def test_candidates_are_in_the_answer() -> None:
     assert caught.value.about == {"candidates": [FIRST, SECOND]}
 
 
-def test_an_alias_and_a_prefix_can_mean_two_todos() -> None:
+def test_an_exact_alias_wins_over_a_prefix_of_another_id() -> None:
     snapshot = state(todo(FIRST), todo(THIRD, alias="ab12"))
-    with pytest.raises(NotFound, match="more than one"):
-        resolve.todo(snapshot, "ab12")
+    assert resolve.todo(snapshot, "ab12") == ("main", THIRD)
+    assert resolve.todo(snapshot, "todo_ab12") == ("main", FIRST)
     assert resolve.todo(state(todo(FIRST, alias="ab12")), "ab12") == ("main", FIRST)
+
+
+@pytest.mark.parametrize("alias", ["42", "0000", "7", "007", "123456789012"])
+def test_a_number_is_an_alias_like_any_other(alias: str) -> None:
+    assert resolve.todo(state(todo(FIRST), todo(THIRD, alias=alias)), alias) == ("main", THIRD)
+
+
+def test_the_only_todo_that_a_short_prefix_begins_is_named() -> None:
+    with pytest.raises(NotFound) as caught:
+        resolve.todo(SNAPSHOT, "00")
+    assert caught.value.hint == "git loopx todo show 00000000cafe"
+    assert caught.value.about == {"candidates": [THIRD]}
 
 
 def test_the_goal_must_be_the_todos() -> None:
