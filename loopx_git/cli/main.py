@@ -39,14 +39,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in self.known:
-            from difflib import get_close_matches
+            from loopx_git.cli.did_you_mean import unknown_command
 
-            near = get_close_matches(args[0], self.known, 1, 0.5)
-            path = ctx.command_path
-            raise UsageError(
-                f"there is no command {args[0]!r}",
-                hint=f"did you mean: {path} {near[0]}" if near else f"{path} -h",
-            )
+            raise unknown_command(args[0], ctx.command_path, self.known)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
