@@ -12,7 +12,10 @@ import sys
 def run() -> None:
     """The console script."""
     _leave_work_tree()
-    argv = sys.argv[1:]
+    from loopx_git.cli.streams import prepare, words
+
+    prepare()
+    argv = sys.argv[1:] = words(sys.argv[1:])
     if argv[:1] == ["agent-hook"] and all(word.startswith("--format") for word in argv[1:]):
         from loopx_git.guard import agent_hook
 

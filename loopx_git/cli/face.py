@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopx_git.cli.output import Output, safe, wants_color
+from loopx_git.cli.output import Output, not_printed, safe, wants_color
+from loopx_git.cli.streams import unprinted
 from loopx_git.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Face:
             as_json=bool(values.get("as_json")), color=wants_color(values.get("color"), environ, sys.stdout)
         )
         self._client: Client | None = None
+        #: Whether the command is one that writes and was not a dry run; whether it is one that always writes.
+        self.changes = self.writes = False
 
     @property
     def client(self) -> Client:
@@ -87,13 +90,28 @@ class Face:
         for warning in dict.fromkeys([*warnings, *(self._client.notes if self._client is not None else ())]):
             self.output.warn(warning)
         if reading is not None:
+            self.changes = False
             payload = {**payload, "age_s": round(min(reading.age, 1e9), 1), "tip": reading.tip}
         self.output.emit(kind, payload, lines)
 
+    def close(self) -> None:
+        """What came of the printing. A write that stands is no failure because its answer was lost; a read that
+        nobody got is (InvalidState). A reader that went away (`| head`) had what it wanted."""
+        error = unprinted()
+        if error is None:
+            return
+        wrote = self._client is not None and self._client.connection.is_open and self._client.connection.ledger.wrote
+        if not (wrote or self.changes or self.writes):
+            raise not_printed(error)
+        self.output.warn(f"written, but not printed: {error.strerror} (standard output)")
 
-def command(name: str, *, example: str, acts: bool = True) -> Callable[[Callable[..., None]], click.Command]:
+
+def command(
+    name: str, *, example: str, acts: bool = True, writes: bool = False
+) -> Callable[[Callable[..., None]], click.Command]:
     """A click command whose function gets a Face first. `example` closes its help. A command that never acts
-    for an agent leaves out nothing: the options are the same everywhere."""
+    for an agent leaves out nothing: the options are the same everywhere. `writes` marks one that changes something
+    and has no `--dry-run`."""
 
     def wrap(function: Callable[..., None]) -> click.Command:
         @functools.wraps(function)
@@ -104,7 +122,10 @@ def command(name: str, *, example: str, acts: bool = True) -> Callable[[Callable
                 for key, value in (level.params if level is not None else {}).items():
                     if given.get(key) is None:
                         given[key] = value
-            function(Face(given), *args, **values)
+            face = Face(given)
+            face.changes, face.writes = values.get("dry_run") is False, writes
+            function(face, *args, **values)
+            face.close()
 
         made: Any = run
         taken = {opt for param in getattr(function, "__click_params__", []) for opt in param.opts}

@@ -12,7 +12,8 @@ import click
 
 from loopx_git.cli.commands.registry import COMMANDS, GROUPS
 from loopx_git.cli.face import HELP, root_options
-from loopx_git.cli.output import Output, detach_stdout, wants_color
+from loopx_git.cli.output import Output, not_printed, wants_color
+from loopx_git.cli.streams import unprinted
 from loopx_git.errors import InternalError, Interrupted, LoopXError, UsageError
 
 
@@ -84,7 +85,8 @@ def main(argv: list[str]) -> int:
     argv = _loop_claim(argv)
     try:
         ended = ROOT.main(args=argv, prog_name="git loopx", complete_var="_GIT_LOOPX_COMPLETE", standalone_mode=False)
-        sys.stdout.flush()
+        if (lost := unprinted()) is not None:
+            raise not_printed(lost)
         # Without its own exit, click hands back the code of a command that asked for one.
         return ended if isinstance(ended, int) else 0
     except LoopXError as error:
@@ -100,9 +102,6 @@ def main(argv: list[str]) -> int:
         return _report(UsageError(error.format_message(), hint=f"{path} -h"), as_json)
     except (KeyboardInterrupt, click.Abort):
         return _report(Interrupted("interrupted", hint="run the same command again: it finds out"), as_json)
-    except BrokenPipeError:
-        detach_stdout()
-        return 0
     except Exception as error:
         if os.environ.get("LOOPX_TRACEBACK"):
             raise

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
-from loopx_git.errors import LoopXError
+from loopx_git.errors import InvalidState, LoopXError
 
 SCHEMA_VERSION = 1
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -100,6 +99,10 @@ def relative(moment: datetime, now: datetime) -> str:
     return "just now"
 
 
-def detach_stdout() -> None:
-    """After a broken pipe: nothing more can be said, and Python shall not try at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def not_printed(error: OSError) -> InvalidState:
+    """The error of an answer that nobody got."""
+    return InvalidState(
+        f"the answer could not be printed: {error.strerror} (standard output)",
+        hint="nothing was written; run it again with its output where there is room",
+        about={"file": "/dev/stdout"},
+    )

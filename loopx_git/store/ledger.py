@@ -45,6 +45,8 @@ class Ledger:
 
     def __init__(self, around: Surroundings, home: str | None) -> None:
         self.around, self.home = around, home
+        #: Whether something of this process stands in the ledger.
+        self.wrote = False
 
     @contextmanager
     def _lock(self, timeout: float) -> Iterator[None]:
@@ -97,6 +99,7 @@ class Ledger:
         with self._lock(job.limits.budget):
             earlier = None if job.dry_run else self._settle(job, started)
             if earlier is not None and earlier.landed is not None:
+                self.wrote = True
                 self._drop(earlier)
                 return Answer(
                     earlier.facts(earlier.landed),
@@ -110,6 +113,7 @@ class Ledger:
             result = driver.run(resumed=earlier is not None)
             answer = self._answer(driver, result)
             if result.oid is not None:
+                self.wrote = True
                 self._drop(driver.record)
             self.around.publisher.tidy()
         return answer

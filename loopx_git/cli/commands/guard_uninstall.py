@@ -8,7 +8,7 @@ from loopx_git.cli.face import Face, command
 from loopx_git.cli.output import safe
 
 
-@command("uninstall", example="git loopx guard uninstall")
+@command("uninstall", writes=True, example="git loopx guard uninstall")
 def main(face: Face) -> None:
     """Take the guard away and give back the hooks that were there, byte for byte."""
     from loopx_git.guard.install import uninstall

@@ -6,6 +6,7 @@ import click
 
 from loopx_git.cli.face import Face, command, duration
 from loopx_git.cli.reclaiming import reclaimed_json, reclaimed_lines
+from loopx_git.cli.streams import lost
 from loopx_git.errors import Contention, RemoteFailure, UsageError
 
 
@@ -33,6 +34,9 @@ def main(face: Face, interval: str, rounds: int | None, take: bool, goal_id: str
             payload = {"round": number, "reclaimed": [reclaimed_json(item) for item in done]}
             if done or face.output.as_json:
                 face.emit("reclaimed", payload, reclaimed_lines(done, dry_run=False))
+            if lost() is not None:
+                # Nobody reads it any more.
+                return
         if rounds is not None and number >= rounds:
             return
         hooks = client.connection.hooks

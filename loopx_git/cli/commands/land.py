@@ -11,7 +11,7 @@ from loopx_git.cli.face import Face, command
 from loopx_git.cli.output import safe
 
 
-@command("land", example="git loopx land --todo-id fix-login --to main --note 'parser rewritten'")
+@command("land", writes=True, example="git loopx land --todo-id fix-login --to main --note 'parser rewritten'")
 @click.option("--todo-id", metavar="TODO", help="The todo (default: LOOPX_TODO, else the one that you hold).")
 @click.option("--to", metavar="BRANCH", help="The branch (default: the one the todo records, else the current one).")
 @click.option("--rev", default="HEAD", metavar="REVISION", help="The commit that lands (default: HEAD).")

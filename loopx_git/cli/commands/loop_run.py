@@ -11,7 +11,7 @@ from loopx_git.client.tick import HALTED, NOTHING
 from loopx_git.errors import Contention, LoopXError, OutcomeUnknown, RemoteFailure
 
 
-@command("run", example="git loopx loop run nightly --interval 5m -- ./agent.sh\n"
+@command("run", writes=True, example="git loopx loop run nightly --interval 5m -- ./agent.sh\n"
          "git loopx loop run nightly --interval 1s --max 20 --until-idle -- ./agent.sh")  # fmt: skip
 @click.argument("name")
 @click.option("--interval", default="60s", metavar="TIME", help="Between two ticks, with jitter (default 60s).")

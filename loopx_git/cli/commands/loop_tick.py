@@ -9,7 +9,7 @@ from loopx_git.cli.face import Face, command
 from loopx_git.cli.loop_lines import tick_words
 
 
-@command("tick", example="git loopx loop tick nightly -- ./agent.sh")
+@command("tick", writes=True, example="git loopx loop tick nightly -- ./agent.sh")
 @click.argument("name")
 @click.option("--task", metavar="TODO", help="When the loop has no task: this one, not the best that fits.")
 @click.option("--goal-id", metavar="GOAL", help="Look for work in this goal only.")

@@ -9,7 +9,7 @@ import click
 from loopx_git.cli.face import Face, command, text_of
 
 
-@command("add", example="git loopx propose add plans 'fix: the login bug' --scope 'src/login/**'")
+@command("add", writes=True, example="git loopx propose add plans 'fix: the login bug' --scope 'src/login/**'")
 @click.argument("branch")
 @click.argument("title")
 @click.option("--goal-id", "goal", metavar="GOAL", help="The goal (default: the only one, else main).")

@@ -10,7 +10,7 @@ from loopx_git.cli.face import Face, command, text_of
 from loopx_git.errors import UsageError
 
 
-@command("edit", example="git loopx propose edit plans fix-login --title 'fix: the login bug, for good'")
+@command("edit", writes=True, example="git loopx propose edit plans fix-login --title 'fix: the login bug, for good'")
 @click.argument("branch")
 @click.argument("todo")
 @click.option("--status", help="open, in_progress, blocked or needs_human.")

@@ -10,7 +10,7 @@ from loopx_git.cli.output import safe
 from loopx_git.errors import NotFound, UsageError
 
 
-@command("run", example="git loopx run --next --agent codex-1 --ttl 30m -- ./agent.sh\n"
+@command("run", writes=True, example="git loopx run --next --agent codex-1 --ttl 30m -- ./agent.sh\n"
          "git loopx run --todo-id fix-login --worktree --on-exit 'other=needs_human' -- make fix")  # fmt: skip
 @click.option("--next", "pick", is_flag=True, help="Pick the next todo that fits.")
 @click.option("--todo-id", "todo", metavar="TODO", help="Work on this todo.")

@@ -8,7 +8,7 @@ from loopx_git.cli.face import Face, command
 from loopx_git.errors import UsageError
 
 
-@command("sync", example="git loopx sync\ngit loopx sync --publish")
+@command("sync", writes=True, example="git loopx sync\ngit loopx sync --publish")
 @click.option("--publish", is_flag=True, help="Move this repository's own ledger to the remote.")
 @click.option("--accept-tip", metavar="OID", help="After a rewrite: accept this tip (with --reason).")
 @click.option("--reason", help="Why, with --accept-tip; kept in this clone.")

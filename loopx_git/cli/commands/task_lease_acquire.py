@@ -8,7 +8,7 @@ from loopx_git.cli.face import Face, command, duration, todo_argument
 from loopx_git.cli.show import lease_words
 
 
-@command("acquire", example="git loopx task-lease acquire todo_ab12cd34ef56 --ttl 45m")
+@command("acquire", writes=True, example="git loopx task-lease acquire todo_ab12cd34ef56 --ttl 45m")
 @click.option("--ttl", metavar="TIME", help="Time bound, such as 45m or none (default: the policy's).")
 @click.option("--no-ttl", is_flag=True, help="The same as --ttl none.")
 @todo_argument

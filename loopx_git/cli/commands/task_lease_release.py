@@ -8,7 +8,7 @@ from loopx_git.cli.face import Face, command
 from loopx_git.cli.show import lease_words
 
 
-@command("release", example="git loopx task-lease release todo_ab12cd34ef56@3")
+@command("release", writes=True, example="git loopx task-lease release todo_ab12cd34ef56@3")
 @click.argument("lease")
 def main(face: Face, lease: str) -> None:
     """Release a lease, named todo@epoch or by its todo."""

@@ -9,7 +9,9 @@ from loopx_git.cli.show import lease_words
 from loopx_git.errors import UsageError
 
 
-@command("renew", example="git loopx task-lease renew todo_ab12cd34ef56@3\ngit loopx task-lease renew --all")
+@command(
+    "renew", writes=True, example="git loopx task-lease renew todo_ab12cd34ef56@3\ngit loopx task-lease renew --all"
+)
 @click.argument("lease", required=False)
 @click.option("--all", "every", is_flag=True, help="Every lease of this session, in one commit.")
 @click.option("--ttl", metavar="TIME", help="A new time bound (default: as it was).")

@@ -8,7 +8,7 @@ from loopx_git.cli.face import Face, command
 from loopx_git.cli.show import lease_words
 
 
-@command("transfer", example="git loopx task-lease transfer todo_ab12cd34ef56@3 --to codex-2")
+@command("transfer", writes=True, example="git loopx task-lease transfer todo_ab12cd34ef56@3 --to codex-2")
 @click.argument("lease")
 @click.option("--to", required=True, metavar="AGENT", help="The receiving agent.")
 def main(face: Face, lease: str, to: str) -> None:
