@@ -124,7 +124,17 @@ def command(
                         given[key] = value
             face = Face(given)
             face.changes, face.writes = values.get("dry_run") is False, writes
-            function(face, *args, **values)
+            try:
+                function(face, *args, **values)
+            except Exception as error:
+                from loopx_git.store.system import is_system, of_system
+
+                if os.environ.get("LOOPX_TRACEBACK") or isinstance(error, BrokenPipeError) or not is_system(error):
+                    raise
+                client = face._client
+                raise of_system(
+                    error, face.folder if client is None else client.connection.repository.home
+                ) from error
             face.close()
 
         made: Any = run

@@ -35,8 +35,11 @@ def _failed(name: str, error: Exception) -> int:
     if not isinstance(error, LoopXError):
         if os.environ.get("LOOPX_TRACEBACK"):
             raise error
+        from loopx_git.store.system import is_system, of_system
+
         hint = "this is a bug of loopx-git; LOOPX_TRACEBACK=1 shows where; please report it"
-        error = InternalError(f"{type(error).__name__}: {error}", hint=hint)
+        text = f"{type(error).__name__}: {error}"
+        error = of_system(error, os.getcwd()) if is_system(error) else InternalError(text, hint=hint)
     output = Output(as_json=False, color=wants_color(None, os.environ, sys.stderr))
     error.message = f"loopx guard ({name}): {error.message}"
     output.error(error)

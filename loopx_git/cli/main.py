@@ -102,9 +102,16 @@ def main(argv: list[str]) -> int:
         return _report(UsageError(error.format_message(), hint=f"{path} -h"), as_json)
     except (KeyboardInterrupt, click.Abort):
         return _report(Interrupted("interrupted", hint="run the same command again: it finds out"), as_json)
+    except UnicodeEncodeError as error:
+        hint = "LC_ALL=C.UTF-8 git loopx ..."
+        return _report(UsageError(f"this locale cannot spell {error.object!a}", hint=hint), as_json)
     except Exception as error:
         if os.environ.get("LOOPX_TRACEBACK"):
             raise
+        from loopx_git.store.system import is_system, of_system
+
+        if is_system(error):
+            return _report(of_system(error, os.curdir), as_json)
         text = f"{type(error).__name__}: {error}"
         hint = "this is a bug of loopx-git; LOOPX_TRACEBACK=1 shows where; please report it"
         return _report(InternalError(text, hint=hint), as_json)

@@ -79,9 +79,11 @@ def refresh(client: Client, tip: str) -> None:
     except OSError:
         return
     from loopx_git.errors import LoopXError
+    from loopx_git.store.system import system_errors
 
     try:
-        write(client, tip)
+        with system_errors(path):
+            write(client, tip)
     except LoopXError:
         # The command that brought us here is done and must not fail. The file keeps its old tip, so the guard
         # reads the ledger itself, meets the same error, and reports it.

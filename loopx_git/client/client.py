@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client import claims_file
@@ -222,8 +222,16 @@ class Client:
                 raise
             answer = place.submit(job)
         if answer.tip is not None:
-            self._stamp()
-            self._pin(answer.tip)
+            from loopx_git.store.system import noted
+
+            # Fresh is what is known here: a tip that could not be noted is read again.
+            known = ledger.tip() == answer.tip
+            for keep in (*([self._stamp] if known else []), partial(self._pin, answer.tip)):
+                if answer.wrote:
+                    # What landed stands, whether or not this clone can note it.
+                    noted(ledger.around.notes, keep)
+                else:
+                    keep()
         return answer
 
     def confirm(self, answer: Answer, actor: Actor) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from loopx_git.core.change import Actor, ChangeSet, PutLease
@@ -19,6 +20,7 @@ from loopx_git.store.base import Draft, Fetched, Objects, Progress, Publisher, S
 from loopx_git.store.clock import Clock
 from loopx_git.store.observations import Deadlines
 from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
+from loopx_git.store.system import noted
 from loopx_git.store.validate import FIRST_CHECK, Checker, Fault, ForeignTip, is_operation, poses
 
 #: Decides on the state at a tip (None: no ledger yet) at a moment, for a request; raises to refuse.
@@ -98,9 +100,13 @@ class Driver:
         if result.oid is not None:
             self.around.failpoint("landed")
             if result.confirmed and result.tip is not None:
-                self.around.publisher.accept(result.tip)
-            self._note_deadlines(result.changes)
+                self.note(partial(self.around.publisher.accept, result.tip))
+            self.note(partial(self._note_deadlines, result.changes))
         return result
+
+    def note(self, keep: Callable[[], None]) -> None:
+        """Write down what is known about an outcome that is settled; a failure is a warning."""
+        noted(self.around.notes, keep)
 
     def _note_deadlines(self, changes: Sequence[ChangeSet]) -> None:
         """Remember until when what was just acquired or renewed is ours by our own clock."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from loopx_git.core.change import Actor
@@ -16,6 +17,7 @@ from loopx_git.store.base import Fetched, Publisher
 from loopx_git.store.driver import Driver, Job, Surroundings, facts_of
 from loopx_git.store.lock import locked
 from loopx_git.store.pending import ANSWERS_FOR, Pending
+from loopx_git.store.system import system_errors
 
 #: A landed record is dropped after so many seconds; until then `doctor` reports it.
 _KEEP = 86400.0
@@ -53,7 +55,7 @@ class Ledger:
         if self.home is None:
             yield
             return
-        with locked(self.home, timeout):
+        with system_errors(self.home), locked(self.home, timeout):
             yield
 
     def through(self, publisher: Publisher) -> Ledger:
@@ -100,7 +102,7 @@ class Ledger:
             earlier = None if job.dry_run else self._settle(job, started)
             if earlier is not None and earlier.landed is not None:
                 self.wrote = True
-                self._drop(earlier)
+                Driver(self.around, job, started, earlier).note(partial(self._drop, earlier))
                 return Answer(
                     earlier.facts(earlier.landed),
                     self.tip(),
@@ -111,12 +113,11 @@ class Ledger:
                 )
             driver = Driver(self.around, job, started, earlier or self._record(job))
             result = driver.run(resumed=earlier is not None)
-            answer = self._answer(driver, result)
             if result.oid is not None:
                 self.wrote = True
-                self._drop(driver.record)
-            self.around.publisher.tidy()
-        return answer
+                driver.note(lambda: self._drop(driver.record))
+            driver.note(self.around.publisher.tidy)
+            return self._answer(driver, result)
 
     def _answer(self, driver: Driver, result: tx.Result) -> Answer:
         if result.oid is None:

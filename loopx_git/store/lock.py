@@ -75,6 +75,14 @@ def make_folder(folder: str) -> None:
 def write_file(path: str, data: bytes) -> None:
     """Put a file in place whole or not at all; a planted symlink is replaced, never followed."""
     aside = f"{path}.{os.getpid()}.tmp"
+    try:
+        _put(aside, path, data)
+    except OSError as error:
+        # The file that a person knows, not the one beside it.
+        raise type(error)(error.errno, error.strerror, path) from None
+
+
+def _put(aside: str, path: str, data: bytes) -> None:
     with suppress(FileNotFoundError):
         # Left by a killed process that had our pid.
         os.unlink(aside)

@@ -1,0 +1,64 @@
+"""Errors of the operating system as errors of the place where they happened: no bug of ours, and a file by name."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from loopx_git.errors import InvalidState, LoopXError
+
+#: A path as libgit2 and the C library quote it in a message.
+_QUOTED = re.compile(r"'(/[^']*)'")
+_HINTS = {
+    errno.ENOSPC: "make room: df -h {folder}",
+    errno.EDQUOT: "make room, your quota is used up: quota",
+    errno.EROFS: "the file system is mounted for reading alone: use a clone that you can write to",
+    errno.EACCES: "look whose it is: ls -ld {file}; use a clone that you can write to",
+    errno.EPERM: "look whose it is: ls -ld {file}; use a clone that you can write to",
+    errno.ENOLCK: "this file system has no locks: use a clone on a local disk",
+    errno.EOPNOTSUPP: "this file system has no locks: use a clone on a local disk",
+    errno.ENOSYS: "this file system has no locks: use a clone on a local disk",
+    errno.EMFILE: "too many open files: ulimit -n",
+    errno.EIO: "the disk or its driver fails: df {folder}",
+}
+
+
+def is_system(error: BaseException) -> bool:
+    """Whether an exception tells of the operating system or of files that git cannot read."""
+    return isinstance(error, OSError | MemoryError) or type(error).__module__.startswith(("pygit2", "_pygit2"))
+
+
+def of_system(error: BaseException, place: str) -> InvalidState:
+    """InvalidState for an error of the system; `place` is the folder at work, for one that names no file."""
+    number = getattr(error, "errno", None)
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    named = getattr(error, "filename", None)
+    quoted = _QUOTED.search(str(error))
+    file = str(named) if isinstance(named, str) else quoted[1] if quoted else place
+    hint = _HINTS.get(number or 0, "look at it: ls -ld {file}").format(file=file, folder=place)
+    return InvalidState(f"{file}: {said}", hint=hint, about={"file": file})
+
+
+@contextmanager
+def system_errors(place: str) -> Iterator[None]:
+    """Turn what the system refuses inside into InvalidState that names the file."""
+    try:
+        yield
+    except LoopXError:
+        raise
+    except Exception as error:
+        if not is_system(error):
+            raise
+        raise of_system(error, place) from error
+
+
+def noted(notes: list[str], keep: Callable[[], object]) -> None:
+    """Write something down about a write that has landed. Where that fails, it becomes one of the `notes`: what was
+    pushed stands, and the next command reads it from there."""
+    try:
+        with system_errors("the git directory"):
+            keep()
+    except InvalidState as error:
+        notes.append(f"written, but this clone could not note it: {error.message}")
