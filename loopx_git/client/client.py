@@ -227,7 +227,8 @@ class Client:
             # Fresh is what is known here: a tip that could not be noted is read again.
             known = ledger.tip() == answer.tip
             keeps: list[Callable[[], None]] = [self._stamp] if known else []
-            for keep in (*keeps, partial(self._pin, answer.tip)):
+            keeps.append(partial(self._pin, answer.tip))
+            for keep in keeps:
                 if answer.wrote:
                     # What landed stands, whether or not this clone can note it.
                     noted(ledger.around.notes, keep)
