@@ -21,7 +21,7 @@ from loopx_git.store.clock import Clock
 from loopx_git.store.observations import Deadlines
 from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
 from loopx_git.store.system import noted
-from loopx_git.store.validate import FIRST_CHECK, Checker, Fault, ForeignTip, is_operation, poses
+from loopx_git.store.validate import FIRST_CHECK, Checker, Fault, ForeignTip, adopts, check_own, is_operation, poses
 
 #: Decides on the state at a tip (None: no ledger yet) at a moment, for a request; raises to refuse.
 Decider = Callable[[TreeSnapshot | None, Moment, str], tuple[ChangeSet, ...]]
@@ -210,6 +210,10 @@ class Driver:
                 # The adoption that makes them good may come later, or they may begin before what was looked at.
                 last = tip
                 faults = list(checker.walk(base, tip, 10**9, around.progress))
+            if faults and base is not None and adopts(around.objects.commit(faults[0].commit)):
+                # It adopts what is at fault before `known`: commits that this clone once took for good, perhaps its
+                # own. They are looked at again as by a clone that meets the ledger for the first time.
+                faults = list(checker.walk(None, tip, FIRST_CHECK, around.progress))
             if faults:
                 parents = around.objects.commit(faults[0].commit).parents
                 good = parents[0] if parents else None
@@ -294,6 +298,8 @@ class Driver:
             draft = Draft(files, text, author, around.committer, self.moment.now, onto)
             parent = around.objects.build(parent, draft)
         assert parent is not None
+        # Before anything of it is remembered or sent: what every other clone would refuse is not pushed.
+        check_own(around.objects, around.memo, tip if self.foreign is None else self.foreign.good, parent)
         self.record = with_built(self.record, Built(parent, tip, tuple(facts)))
         # The record is written before the anchor and removed after it: a death in between leaves no anchor that
         # nobody knows of.

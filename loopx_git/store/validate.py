@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopx_git.core.change import Op
-from loopx_git.errors import InvalidState
+from loopx_git.errors import InternalError, InvalidState
 from loopx_git.format import message
 from loopx_git.format.replay import Finding, check_adoption, check_step
 from loopx_git.format.snapshot import TreeSnapshot
@@ -175,9 +175,28 @@ class Checker:
         return None
 
 
+def check_own(objects: Objects, memo: dict[Hashable, Any], good: str | None, oid: str) -> None:
+    """InternalError when the commits that this program built after `good` (None: from the first) are not what it
+    would accept from anybody else; `oid` is the last of them.
+
+    The commits are read back from their own bytes, so a value that nobody can read again is found before the push.
+    """
+    for fault in Checker(objects, memo).walk(good, oid, 10**9):
+        raise InternalError(
+            f"the commit that was built breaks a rule ({fault.rule}): {fault.message}; nothing was pushed",
+            hint="this is a bug of loopx-git; nothing was written; please report it with this message",
+            about={"rule": fault.rule},
+        )
+
+
 def poses(commit: Commit) -> bool:
     """Whether a commit has any line that looks like an operation's trailer, well-formed or not."""
     return re.search(r"^\s*Loopx-(?!Claim\b)", commit.message, re.MULTILINE | re.IGNORECASE) is not None
+
+
+def adopts(commit: Commit) -> bool:
+    """Whether a commit says of itself that it adopts foreign ones."""
+    return is_operation(commit) and message.load(commit.message).op is Op.ADOPT
 
 
 def is_operation(commit: Commit) -> bool:
