@@ -259,25 +259,31 @@ class Client:
         ttl: int | str | None = "unset", on_lost: Callable[[NotYourClaim], None] | None = None,
     ) -> Hold:  # fmt: skip
         """A context manager that claims a todo under a session of its own and renews it in the background."""
+        from loopx_git.client.arguments import converted
         from loopx_git.client.hold import Hold
 
-        return Hold(self, todo_id, agent_id=agent_id, goal_id=goal_id, ttl=ttl, on_lost=on_lost)
+        given = converted({"todo_id": todo_id, "agent_id": agent_id, "goal_id": goal_id, "ttl": ttl})
+        return Hold(self, given.pop("todo_id"), on_lost=on_lost, **given)
 
     def run(self, argv: Sequence[str], *, todo_id: str | None = None, **settings: Any) -> Run:
         """Claim a todo (None: the next that fits), work on it with the command `argv`, and settle it by the exit
         code. Further settings: agent_id, goal_id, ttl, on_exit (the table, as text), branch, worktree,
         keep_worktree, grace (seconds), say (told what happens)."""
+        from loopx_git.client.arguments import converted, flag
         from loopx_git.client.run import run
 
-        return run(self, argv, todo_id=todo_id, **settings)
+        given = converted({"argv": argv, "todo_id": todo_id, **settings}, branch=flag)
+        return run(self, given.pop("argv"), **given)
 
     def land(self, todo_id: str | None = None, **settings: Any) -> Landed:
         """Push the code to its branch and complete the todo in one atomic push: both happen, or neither. `todo_id`
         None: the one todo that the session holds. Further settings: to (branch), rev, agent_id, session, epoch,
         note, need_check, two_step, verify (run the pre-push hook), sink (told what is printed)."""
+        from loopx_git.client.arguments import converted
         from loopx_git.client.land import land
 
-        return land(self, todo_id, **settings)
+        given = converted({"todo_id": todo_id, **settings})
+        return land(self, given.pop("todo_id"), **given)
 
     @property
     def notes(self) -> Sequence[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.views import Reading
 from loopx_git.core import resolve
 from loopx_git.core.commands import CloseGoal, CreateGoal
@@ -26,6 +27,7 @@ class GoalView:
     counts: Mapping[str, int]
 
 
+@checked()
 class Goals:
     """Named sets of todos."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core import resolve
 from loopx_git.core.claim import is_stale, last_seen, state_of
@@ -54,6 +55,7 @@ class Reclaimed:
     refused: str | None = None
 
 
+@checked()
 class Heartbeat:
     """Signs of life, and what becomes of claims without one."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.views import Reading
 from loopx_git.core import resolve
 from loopx_git.core.times import format_time
@@ -34,6 +35,7 @@ class Verification:
         return not self.findings
 
 
+@checked()
 class History:
     """What happened, and whether it was legal."""
 

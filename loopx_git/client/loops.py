@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.identity import session_of_loop
 from loopx_git.client.views import LeaseView, Reading
 from loopx_git.core import ids
@@ -43,6 +44,7 @@ class LoopView:
         return shown if self.acquired is None else {**shown, "acquired": self.acquired}
 
 
+@checked()
 class Loops:
     """Loops are registered peers of kind `loop` that work tick by tick, one task at a time, without a time bound.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from loopx_git.client.arguments import anything, checked
 from loopx_git.client.views import Reading
 from loopx_git.core import ids
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus, SetPolicy
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from loopx_git.client.client import Client
 
 
+@checked(status=anything)
 class Peers:
     """Registered agents, humans and loops."""
 
@@ -73,6 +75,7 @@ class Peers:
         return peer, reading
 
 
+@checked()
 class PolicyKeys:
     """The ledger's policy, key by key."""
 

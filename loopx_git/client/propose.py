@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.config import check_ref
 from loopx_git.core.change import Actor
 from loopx_git.core.commands import AddTodo, OnTodo
@@ -45,6 +46,7 @@ class Proposal:
         return {"branch": self.ref, "tip": self.tip, "edits": shown, "ok": not self.refused}
 
 
+@checked()
 class Proposals:
     """Todos as plain files on a branch off the coordination ref, for a pull request; and their acceptance."""
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.config import FILE, HERE, dump_file, load_file
 from loopx_git.client.location import home_of
 from loopx_git.core.commands import Init
@@ -30,6 +31,7 @@ class Initialised:
     warnings: tuple[str, ...] = ()
 
 
+@checked()
 class Setup:
     """Beginning a ledger, joining one, following it."""
 

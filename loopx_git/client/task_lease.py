@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.views import LeaseView
 from loopx_git.core import ids
 from loopx_git.core.commands import OnTodo, RenewAll
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from loopx_git.client.client import Client
 
 
+@checked()
 class TaskLease:
     """Leases are named todo@epoch, so that a stale name is refused by its epoch."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.todo_submit import TodoSubmit
 from loopx_git.client.views import TodoView
 from loopx_git.core.table import Operation
 from loopx_git.errors import UsageError
 
 
+@checked()
 class TodoLife(TodoSubmit):
     """Operations beyond claim, update, complete and release."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from loopx_git.client.arguments import checked, words
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import conditions, resolve
 from loopx_git.core.lease import Lease, LeaseState
@@ -27,6 +28,7 @@ class TodoList:
     reading: Reading
 
 
+@checked(status=words)
 class TodoReads:
     """What `client.todo` reads."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.todo_life import TodoLife
 from loopx_git.client.todo_reads import TodoReads
 from loopx_git.client.views import TodoView
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from loopx_git.client.pick import Picked
 
 
+@checked()
 class Todos(TodoReads, TodoLife):
     """Operations on todos. `agent_id` and `session` override the configured actor for one call."""
 

@@ -15,6 +15,9 @@ from loopx_git.core.times import format_time
 from loopx_git.core.todo import Note, Todo, bad_text
 from loopx_git.errors import UsageError
 
+#: Fields that a todo may be without; the other ones that are not text are lists, and empty ones are empty lists.
+EMPTYABLE = frozenset({"alias", "resume_after", "branch"})
+
 
 def edited(snapshot: Snapshot, todo: Todo, fields: Mapping[str, Any]) -> Todo:
     """The todo with `fields` (attribute of Todo -> new value) in place; UsageError names the field."""
@@ -22,6 +25,8 @@ def edited(snapshot: Snapshot, todo: Todo, fields: Mapping[str, Any]) -> Todo:
     for name in changes:
         if name not in EDITABLE:
             raise UsageError(f"{name!r} cannot be edited", hint="editable: " + ", ".join(EDITABLE))
+        if changes[name] is None and name not in EMPTYABLE:
+            raise UsageError(f"{name} cannot be empty", hint=f"give {name} a value, or leave it as it is")
     if "depends_on" in changes:
         changes["depends_on"] = resolved_dependencies(snapshot, todo.id, tuple(changes["depends_on"]))
     for name, value in changes.items():

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from loopx_git.client.arguments import converted
 from loopx_git.client.client import Client
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class LoopXClient(Client):
         remote: str | None = None, ref: str | None = None, timeout: float | None = None,
         env: Mapping[str, str] | None = None, **settings: Any,
     ) -> None:  # fmt: skip
-        flags = {"agent": agent, "session": session, "remote": remote, "ref": ref, "timeout": timeout}
+        given = converted({"agent": agent, "session": session, "remote": remote, "ref": ref})
+        flags = {**given, "timeout": timeout}
         super().__init__(folder, dict(os.environ) if env is None else env, flags, **settings)
 
     @cached_property

@@ -1,0 +1,241 @@
+"""The client's door: each argument is converted to the plain value that is stored, or refused by its name.
+
+`checked` wraps the public methods of a namespace; KINDS says what kind of value each argument is, and each kind is
+one function (name, value) -> plain value. What passes is exactly a str, int, bool, tuple, datetime or None, never a
+subclass: what is written is what every reader gets back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from typing import Any, TypeVar
+
+from loopx_git.core.times import parse_duration, parse_time
+from loopx_git.errors import UsageError
+
+Convert = Callable[[str, Any], Any]
+Namespace = TypeVar("Namespace", bound=type)
+
+
+def _refuse(name: str, value: Any, wanted: str, hint: str = "") -> UsageError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    return UsageError(f"{name}={shown} is not {wanted}", hint=hint or f"give {name} as {wanted}")
+
+
+def text(name: str, value: Any) -> Any:
+    """A str (None stays None). Of a member of an enumeration of strings it is the string."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise _refuse(name, value, "text")
+    plain = str.__str__(value)
+    if any("\ud800" <= char <= "\udfff" for char in plain):
+        raise _refuse(name, value, "text that can be written as UTF-8")
+    return plain
+
+
+def prose(name: str, value: Any) -> Any:
+    """Text of several lines; the line ends of Windows become line feeds."""
+    plain = text(name, value)
+    return plain if plain is None else plain.replace("\r\n", "\n")
+
+
+def identifier(name: str, value: Any) -> Any:
+    """An id, an alias or a name: a str, or a whole number, which is its digits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__repr__(value)
+    if value is not None and not isinstance(value, str):
+        raise _refuse(name, value, "a name: text or a whole number")
+    return text(name, value)
+
+
+def whole(name: str, value: Any) -> Any:
+    """An int: of a whole number however it is written (3, 3.0, "3"); None stays None. True is no number."""
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit() and len(value) <= 18:
+        return int(value)
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise _refuse(name, value, "a whole number")
+    return int(value.__index__())
+
+
+def duration(name: str, value: Any) -> Any:
+    """Seconds as an int, None for no bound, or "unset": from seconds, a timedelta, or text such as 45m."""
+    if value is None or (isinstance(value, str) and value == "unset"):
+        return None if value is None else "unset"
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if isinstance(value, str):
+        try:
+            return parse_duration(text(name, value))
+        except ValueError:
+            raise _refuse(
+                name, value, "a duration", f"give {name} in seconds, or as text such as '90s', '45m', '2h'"
+            ) from None
+    try:
+        return whole(name, value)
+    except UsageError:
+        raise _refuse(
+            name, value, "a whole number of seconds", f"give {name} in seconds, or as text such as '90s', '45m', '2h'"
+        ) from None
+
+
+def flag(name: str, value: Any) -> Any:
+    """A bool."""
+    if not isinstance(value, bool):
+        raise _refuse(name, value, "True or False")
+    return value
+
+
+def moment(name: str, value: Any) -> Any:
+    """An aware datetime in UTC, from one in any zone or from text; None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        try:
+            return parse_time(text(name, value))
+        except ValueError:
+            raise _refuse(name, value, "a UTC time such as 2026-01-02T03:04:05Z") from None
+    if not isinstance(value, datetime):
+        raise _refuse(name, value, "a datetime")
+    if value.utcoffset() is None:
+        raise _refuse(name, value, "a datetime with a time zone", f"{name}=datetime.now(timezone.utc), for example")
+    utc = value.astimezone(UTC)
+    return datetime(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond, UTC)
+
+
+def _each(name: str, value: Any, convert: Convert) -> Any:
+    if value is None:
+        return ()
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        # One word where a list is meant is a list of one word.
+        return (convert(name, value),)
+    if isinstance(value, bytes | bytearray | memoryview | Mapping) or not isinstance(value, Iterable):
+        raise _refuse(name, value, "a list")
+    items = sorted(value, key=repr) if isinstance(value, set | frozenset) else list(value)
+    for item in items:
+        if item is None:
+            raise _refuse(name, value, "a list of words")
+    return tuple(convert(name, item) for item in items)
+
+
+def identifiers(name: str, value: Any) -> Any:
+    """A tuple of ids or names; one alone is a list of one."""
+    return _each(name, value, identifier)
+
+
+def identifiers_or_none(name: str, value: Any) -> Any:
+    """As `identifiers`; None stays None: nothing is said about them."""
+    return None if value is None else identifiers(name, value)
+
+
+def words(name: str, value: Any) -> Any:
+    """A tuple of texts; one text alone is a list of one, never its letters."""
+    return _each(name, value, text)
+
+
+def command(name: str, value: Any) -> Any:
+    """A command as a tuple of its words. Text is refused: nobody here takes it apart as a shell would."""
+    if isinstance(value, str):
+        raise _refuse(name, value, "a list of words", f"{name}={value.split()!r}")
+    return _each(name, value, text)
+
+
+def argv(name: str, value: Any) -> Any:
+    """A command to start, as a list of its words as the system has them; text alone is refused."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise _refuse(name, value, "a list of words")
+    found = list(value)
+    for word in found:
+        if not isinstance(word, str) or "\0" in word:
+            raise _refuse(name, word, "text that a command can be given")
+    return found
+
+
+def anything(name: str, value: Any) -> Any:
+    """What is no data: a function to call, or what its own class checks."""
+    return value
+
+
+#: Argument -> its kind. A method whose argument of such a name is of another kind says so to `checked`.
+KINDS: Mapping[str, Convert] = {
+    **dict.fromkeys(
+        ("todo_id", "todo", "lease_id", "by", "successor", "task", "agent_id", "agent", "to", "name", "session",
+         "goal_id", "alias", "goal", "value"),
+        identifier,
+    ),
+    **dict.fromkeys(("todo_ids", "depends_on", "requires", "excluded", "labels", "label"), identifiers),
+    **dict.fromkeys(
+        ("title", "reason", "status", "branch", "successor_title", "by_title", "key", "ref", "remote", "rev",
+         "on_exit", "op", "kind", "claims", "tip"),
+        text,
+    ),
+    **dict.fromkeys(("body", "note"), prose),
+    **dict.fromkeys(("epoch", "priority", "limit", "per_agent"), whole),
+    **dict.fromkeys(("ttl", "interval"), duration),
+    **dict.fromkeys(("resume_after", "since"), moment),
+    "capabilities": identifiers_or_none,
+    "scope": words,
+    "validate": command,
+    "argv": argv,
+    **dict.fromkeys(
+        ("dry_run", "force", "resume", "soft", "exclusive", "claim", "fresh", "offline", "ready", "mine", "archived",
+         "discard", "signatures", "need_check", "two_step", "verify", "worktree", "keep_worktree", "new", "take"),
+        flag,
+    ),
+    **dict.fromkeys(("sink", "on_lost", "say", "grace", "inbox"), anything),
+}  # fmt: skip
+
+
+#: Arguments for which None is a value: no bound.
+NONE_IS = frozenset({"ttl", "limit"})
+
+
+def converted(values: Mapping[str, Any], **other: Convert) -> dict[str, Any]:
+    """The arguments of one call by name, each as its kind."""
+    return {name: (other.get(name) or KINDS.get(name, anything))(name, value) for name, value in values.items()}
+
+
+def checked(**other: Convert) -> Callable[[Namespace], Namespace]:
+    """A class decorator: every public method of the namespace gets its arguments through the door. `other` names the
+    arguments that are of another kind in this class."""
+
+    def wrap(namespace: Namespace) -> Namespace:
+        for name, member in list(vars(namespace).items()):
+            if not name.startswith("_") and callable(member) and hasattr(member, "__code__"):
+                setattr(namespace, name, _at_the_door(member, other))
+        return namespace
+
+    return wrap
+
+
+def _at_the_door(method: Callable[..., Any], other: Mapping[str, Convert]) -> Callable[..., Any]:
+    code = method.__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    defaults = method.__kwdefaults__ or {}
+    optional = {*defaults, *names[len(names) - len(method.__defaults__ or ()) :]}
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **values: Any) -> Any:
+        given = {**dict(zip(names, args, strict=False)), **values}
+        for name, value in given.items():
+            if value is None and name in (*names, *code.co_varnames[code.co_argcount :]) and name not in optional:
+                raise _refuse(name, value, "given")
+        plain = converted(given, **other)
+        # None says "as if it were not given" wherever it has no meaning of its own.
+        left_out = [
+            name for name in values if plain[name] is None and defaults.get(name) is not None and name not in NONE_IS
+        ]
+        # What is too much goes on as it is: Python's own complaint names the method.
+        return method(
+            self, *[plain[name] for name in names[: len(args)]], *args[len(names) :],
+            **{name: plain[name] for name in values if name not in left_out},
+        )  # fmt: skip
+
+    return call
