@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import resolve
 from loopx_git.core.peer import Peer, PeerStatus
-from loopx_git.core.query import Skipped, fitting
+from loopx_git.core.query import Skipped, contended, fitting
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from loopx_git.core.change import Actor
     from loopx_git.format.snapshot import TreeSnapshot
 
-#: Out of how many of the best todos one is picked: as many as there are agents, between these bounds, so that
-#: agents that look at the same moment seldom want the same one.
+#: How many of the best todos are looked at: as many as there are agents, between these bounds, so that agents
+#: that look at the same moment can part.
 FEW_MIN, FEW_MAX = 4, 32
 
 
@@ -58,7 +58,8 @@ def pick(
             continue
         if not fits:
             raise _nothing(skipped, tries)
-        todo = fits[int(client.connection.hooks.jitter() * len(fits))] if claim else fits[0]
+        drawn = contended(fits, len(lost))
+        todo = drawn[int(client.connection.hooks.jitter() * len(drawn))] if claim else fits[0]
         if not claim:
             return Picked(client.view(snapshot, todo.goal, todo.id), skipped, (), 0, reading)
         tries += 1

@@ -17,7 +17,7 @@ from loopx_git.core.commands import CountTick
 from loopx_git.core.loop import LoopStatus, is_over
 from loopx_git.core.peer import Peer, PeerStatus
 from loopx_git.core.plan_loop import check_home, owns, tracked
-from loopx_git.core.query import fitting
+from loopx_git.core.query import contended, fitting
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotYourClaim, UsageError
 from loopx_git.store.lock import locked
 
@@ -130,7 +130,7 @@ class _Course:
         return None
 
     def _find(self, snapshot: TreeSnapshot, goal_id: str | None) -> str | tuple[str, str]:
-        """A todo picked among the best few that fit; or why there is none."""
+        """A todo picked among the equals of the best priority that fit; or why there is none."""
         client = self.client
         goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
         moment = client.moment()
@@ -138,7 +138,8 @@ class _Course:
         few = min(32, max(4, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
         fits, skipped = fitting(snapshot, goals, peer, self.actor, moment, few)
         if fits:
-            return fits[int(client.connection.hooks.jitter() * len(fits))].id
+            drawn = contended(fits, 0)
+            return drawn[int(client.connection.hooks.jitter() * len(drawn))].id
         words = "; ".join(item.why for item in skipped[:3]) or "there is no todo"
         taken = any(
             is_held(lease, snapshot, moment) and lease.holder != self.actor.name

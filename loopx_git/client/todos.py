@@ -98,8 +98,8 @@ class Todos(TodoReads, TodoLife):
         goal_id: str | None = None, ttl: int | str | None = "unset", dry_run: bool = False, fresh: bool = False,
         offline: bool = False,
     ) -> Picked:  # fmt: skip
-        """The best todo that fits the caller; with `claim` one of the best few, claimed, trying on when another
-        is faster. NotFound when nothing fits."""
+        """The best todo that fits the caller; with `claim` it is claimed, trying on when another is faster:
+        one of the equals of the best priority, and of more after each lost race. NotFound when nothing fits."""
         from loopx_git.client.pick import pick
 
         return pick(

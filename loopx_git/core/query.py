@@ -55,6 +55,14 @@ def fitting(
     return fits, skipped
 
 
+def contended(fits: Sequence[Todo], lost: int) -> Sequence[Todo]:
+    """Those of `fits` (best first) among which one is drawn after `lost` lost races: the equals of the best
+    priority, and twice as many of the best with each loss, so that a crowd parts soon and nobody alone is sent
+    to less urgent work."""
+    equals = sum(1 for todo in fits if todo.priority == fits[0].priority)
+    return fits[: max(equals, 2**lost if lost else 0)]
+
+
 def _why_not(snapshot: Snapshot, todo: Todo, peer: Peer, actor: Actor, moment: Moment) -> str | None:
     try:
         lease = snapshot.lease(todo.goal, todo.id) or Lease(todo.id)

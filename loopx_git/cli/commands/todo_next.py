@@ -19,7 +19,9 @@ from loopx_git.cli.show import lease_words
 def main(
     face: Face, claim: bool, goal_id: str | None, ttl: str | None, fresh: bool, offline: bool, dry_run: bool
 ) -> None:
-    """The best todo that fits the agent; with --claim one of the best few, claimed in one step.
+    """The best todo that fits the agent; with --claim it is claimed in one step.
+
+    Agents that look at the same moment are spread among the equals of the best priority, and wider after a lost race.
 
     Fits: ready, within the agent's capabilities and limits, its scope free. Exit 17: nothing fits now.
     """
