@@ -13,7 +13,7 @@ from loopx_git.core.times import format_time
 from loopx_git.core.todo import bad_line
 from loopx_git.errors import Contention, InvalidState, NotAllowed, RemoteFailure, UsageError
 from loopx_git.store.base import PushKind
-from loopx_git.store.environment import scrubbed
+from loopx_git.store.environment import at, scrubbed
 from loopx_git.store.lock import locked
 from loopx_git.store.process import git
 from loopx_git.store.validate import FIRST_CHECK, Checker
@@ -75,7 +75,7 @@ def publish(client: Client) -> dict[str, Any]:
         copied = git(
             ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repository.common_dir,
              f"+{pin.ref}:refs/loopx/published"],
-            cwd=os.path.join(repository.home, "coord.git"), env=scrubbed(connection.env), timeout=settings.timeout,
+            cwd=publisher.path, env=at(publisher.path, scrubbed(connection.env)), timeout=settings.timeout,
         )  # fmt: skip
         if copied.code:
             raise InvalidState(f"the ledger could not be copied: {copied.complaint}", hint="git fsck")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from loopx_git.errors import InvalidState
-from loopx_git.store.environment import scrubbed
+from loopx_git.store.environment import at, scrubbed
 from loopx_git.store.process import Finished, git
 from loopx_git.store.repository import Repository
 
@@ -67,11 +67,14 @@ class Merges:
             self._folder = tempfile.TemporaryDirectory(prefix="loopx-merges-")
             self._path = os.path.join(self._folder.name, "merges.git")
             made = git(
-                ["init", "--quiet", "--bare", "--template=", self._path], cwd=self._folder.name, env=env, timeout=30
+                ["init", "--quiet", "--bare", "--template=", "--object-format=sha1", self._path],
+                cwd=self._folder.name,
+                env=env,
+                timeout=30,
             )
             if made.code:
                 raise InvalidState(f"no temporary repository can be made: {made.complaint}", hint="look at TMPDIR")
-        return git(args, cwd=self._path, env={**env, **self._objects()}, timeout=120)
+        return git(args, cwd=self._path, env={**at(self._path, env), **self._objects()}, timeout=120)
 
     def _objects(self) -> dict[str, str]:
         """Where objects are: the user's repository, and what a push has brought that is not accepted yet."""

@@ -188,10 +188,17 @@ class Driver:
 
     def _check(self, known: str | None, tip: str) -> None:
         around = self.around
+        if known is not None and tip != known and around.objects.is_ancestor(tip, known):
+            # A mirror or a cache that lags shows the same as a ref that was set back: neither is news.
+            raise RemoteFailure(
+                f"the remote shows {tip}, which is older than {known}, the last tip seen here; nothing was changed",
+                hint="try again later; if it stays so, the ref was set back: see git loopx sync -h",
+                about={"tip": tip, "last_tip": known},
+            )
         if known is not None and not around.objects.is_ancestor(known, tip):
             raise InvalidState(
                 f"the coordination ref was rewritten: {tip} does not descend from {known}, the last tip seen here",
-                hint=f"find out who did it; the audited way out: git loopx sync --accept-tip {tip} --reason TEXT",
+                hint="find out who did it and why; the audited way out is told by: git loopx sync -h",
                 about={"tip": tip, "last_tip": known},
             )
         checker = Checker(around.objects, around.memo)

@@ -16,12 +16,15 @@ LOCAL = frozenset({
 })  # fmt: skip
 _NUMBERED = re.compile(r"GIT_CONFIG_(KEY|VALUE)_[0-9]+")
 #: Pinned for every call: no prompts (an agent has no terminal), no replace refs (what is stored is what
-#: is read), no lazy fetches, and messages in one language.
+#: is read), no lazy fetches, messages in one language, and the formats of a repository that is made (an older git
+#: does not know the second name and has that format alone).
 PINNED = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_DEFAULT_HASH": "sha1",
+    "GIT_DEFAULT_REF_FORMAT": "files",
     "LC_MESSAGES": "C",
     "LANGUAGE": "C",
 }
@@ -44,6 +47,12 @@ def scrubbed(env: Mapping[str, str]) -> dict[str, str]:
         # LC_ALL beats LC_MESSAGES; the character type that it chose is kept.
         kept["LC_CTYPE"] = kept.pop("LC_ALL")
     return kept | PINNED
+
+
+def at(git_dir: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The environment for git in a repository of ours, which is named: git that has to look for it would walk up
+    from a damaged one into the user's, and a user may have forbidden bare repositories that are not named."""
+    return {**env, "GIT_DIR": git_dir}
 
 
 def with_config(env: Mapping[str, str], settings: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from loopx_git.errors import NotAllowed, RemoteFailure
 from loopx_git.store.base import Pushed, PushKind
-from loopx_git.store.environment import REMOTE
+from loopx_git.store.environment import REMOTE, at
 from loopx_git.store.local import LocalPublisher
 from loopx_git.store.lock import make_folder
 from loopx_git.store.outcome import classify
@@ -68,7 +68,7 @@ def scratch(home: str, common_dir: str, coord: str, env: Mapping[str, str], *, p
                 ("extensions.partialClone", REMOTE),
                 (f"remote.{REMOTE}.promisor", "true"),
             ):
-                git(["config", key, value], cwd=path, env=env, timeout=30)
+                git(["config", key, value], cwd=path, env=at(path, env), timeout=30)
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
@@ -132,7 +132,7 @@ class LandingPublisher(RemotePublisher):
     def _send(self, options: list[str], refspecs: list[str], timeout: float) -> Finished:
         fixed = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-thin"]
         args = [*PINNED, *fixed, *options, "--", REMOTE, *refspecs]
-        return git(args, cwd=self.folder, env=self.env, timeout=timeout)
+        return git(args, cwd=self.folder, env=at(self.folder, self.env), timeout=timeout)
 
     def _look_closer(self, parent: str, oid: str, done: Finished, pushed: Pushed, timeout: float) -> Pushed:
         """A refusal marks both refs, so both are read: the one that moved is the cause."""
@@ -170,7 +170,7 @@ class LandingPublisher(RemotePublisher):
             return True
         args = ["merge-base", "--is-ancestor", now, self.code.oid]
         # An id that is not here (128) is none of our ancestors either.
-        return git(args, cwd=self.folder, env=self.env, timeout=120).code == 0
+        return git(args, cwd=self.folder, env=at(self.folder, self.env), timeout=120).code == 0
 
 
 class LocalLanding(LocalPublisher):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from loopx_git.errors import InvalidState, RemoteFailure
 from loopx_git.store.base import Fetched, Pushed, PushKind
-from loopx_git.store.environment import REMOTE
+from loopx_git.store.environment import REMOTE, at
 from loopx_git.store.lock import make_folder
 from loopx_git.store.outcome import classify
 from loopx_git.store.process import Finished, git
@@ -88,7 +88,7 @@ class RemotePublisher:
         self.fetched = FETCHED
 
     def _git(self, args: Sequence[str], timeout: float) -> Finished:
-        return git([*PINNED, *args], cwd=self.path, env=self.env, timeout=timeout)
+        return git([*PINNED, *args], cwd=self.path, env=at(self.path, self.env), timeout=timeout)
 
     def _read(self, name: str) -> str | None:
         found = self.objects.repo.references.get(name)

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 
 from loopx_git.errors import RemoteFailure
+from loopx_git.store.environment import at
 from loopx_git.store.process import git
 from loopx_git.store.repository import Repository
 
@@ -35,8 +36,10 @@ def _signature(content: bytes, folder: str, repository: Repository, env: Mapping
     parents = [word for key, value in fields if key == "parent" for word in ("-p", value)]
     people = {key: value for key, value in fields if key in ("author", "committer")}
     aside = os.path.join(folder, "signed.git")
-    made = git(["init", "--quiet", "--bare", "--template=", aside], cwd=folder, env=env, timeout=30)
-    named = {**env, **_person("AUTHOR", people["author"]), **_person("COMMITTER", people["committer"])}
+    made = git(
+        ["init", "--quiet", "--bare", "--template=", "--object-format=sha1", aside], cwd=folder, env=env, timeout=30
+    )
+    named = {**at(aside, env), **_person("AUTHOR", people["author"]), **_person("COMMITTER", people["committer"])}
     named["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(
         os.path.join(place, "objects")
         for place in (os.path.join(repository.home, "coord.git"), repository.common_dir)

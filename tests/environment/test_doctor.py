@@ -86,9 +86,11 @@ def test_a_rewritten_ref_is_accepted_only_by_name_and_with_a_reason(alice: Clone
     alice.add("lost by the rewrite")
     bob.run("sync")
     ledger.git("update-ref", "refs/heads/loopx/coord", old, folder=ledger.remote)
-    refused = bob.run("todo", "add", "x", check=16).error
-    assert f"--accept-tip {old}" in refused["hint"]
-    assert refused["last_tip"] != old
+    refused = bob.run("todo", "add", "x", check=14).error
+    # It may be a mirror that lags: no ready command that winds the clone back.
+    assert "--accept-tip" not in refused["hint"]
+    assert "older" in refused["message"]
+    assert (refused["tip"], refused["last_tip"] != old) == (old, True)
     assert bob.run("sync", "--accept-tip", old, check=2).error["hint"]
     assert bob.run("sync", "--accept-tip", "0" * 40, "--reason", "x", check=15).error["hint"]
     assert bob.run("sync", "--accept-tip", old, "--reason", "restored from a backup").json["tip"] == old

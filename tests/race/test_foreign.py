@@ -358,18 +358,21 @@ def test_a_rewritten_history(ledger: World, knew: Clone, forger: Forger, to: str
     forger.push()
     now = ledger.tip()
     assert now != tip
+    # What is merely older may be a mirror that lags.
+    code = 14 if to == "an older tip" else 16
     for args in (
         ["claim", forger.free],
         ["claim", forger.free, "--dry-run"],
         ["complete", forger.held],
         ["add", "x"],
     ):
-        error = knew.run("todo", *args, agent="alice", check=16).error
+        error = knew.run("todo", *args, agent="alice", check=code).error
         assert (error["tip"], error["last_tip"]) == (now, tip)
         assert now in error["message"]
         assert tip in error["message"]
         assert error["hint"]
-    assert knew.run("init", check=16).error["last_tip"] == tip
+        assert "--accept-tip" not in error["hint"]
+    assert knew.run("init", check=code).error["last_tip"] == tip
     assert ledger.tip() == now
     # The audited way out takes a history that is legal of its own and the same ledger, and no other.
     accepting = ["sync", "--accept-tip", now, "--reason", "a backup was restored"]
