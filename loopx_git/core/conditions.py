@@ -99,8 +99,7 @@ def fitness(peer: Peer, todo: Todo) -> Unmet | None:
     if missing:
         return Unmet(
             f"{todo.id} requires {', '.join(missing)}, which {peer.agent} does not have",
-            f"git loopx peer register {peer.agent} "
-            + " ".join(f"--capability {name}" for name in (*peer.capabilities, *missing)),
+            "take another: git loopx todo list --ready",
             about,
         )
     return None

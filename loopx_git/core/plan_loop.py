@@ -112,7 +112,7 @@ def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, 
     if held is not None and held.todo != todo:
         raise NotAllowed(
             f"the loop {loop.name} has a task: {held.todo} (epoch {held.epoch})",
-            hint=f"finish it, or: git loopx todo release {held.todo} --agent {loop.name} --session {loop.session}",
+            hint=f"let it finish, or have it released; look: git loopx todo show {held.todo}",
             about={"loop": loop.name, "current_task": held.todo, "reason": "loop_has_task"},
         )
     operation = Operation.RESUME if command.resume else Operation.CLAIM

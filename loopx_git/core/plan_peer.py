@@ -85,7 +85,7 @@ def _refuse_while_it_holds(snapshot: Snapshot, peer: Peer, moment: Moment) -> No
     if held:
         raise NotAllowed(
             f"{peer.agent} holds {', '.join(held[:5])}",
-            hint=f"git loopx todo release {held[0].split('@')[0]} --force --reason '{peer.agent} retires'",
+            hint=f"let it end, or have it released; look: git loopx todo show {held[0].split('@')[0]}",
             about={"agent": peer.agent, "live": held},
         )
 

@@ -110,6 +110,7 @@ def test_an_untracked_loop(world: World) -> None:
 def test_one_task_at_a_time(world: World) -> None:
     claims(world, 0)
     error = refused(world, ClaimTask("night", tid(1)), NIGHT, NotAllowed, "has a task")
+    assert error.hint.endswith("look: git loopx todo show " + tid(0))
     assert error.about["current_task"] == tid(0)
     world.first.on(Operation.RELEASE, 0, NIGHT)
     assert claims(world, 1)["acquired"] is True

@@ -172,6 +172,9 @@ def test_paused_and_retired_peers(alice: Clone, bob: Clone, one: str) -> None:
     alice.run("peer", "resume", "carol")
     bob.run("todo", "claim", one, agent="carol")
     held = alice.run("peer", "retire", "carol", check=15).error
+    # The hint looks: no command that ends a live claim is ready to be pasted.
+    assert "git loopx todo show " in held["hint"]
+    assert "release todo_" not in held["hint"]
     assert held["live"] == [f"{one}@1"]
     bob.run("todo", "release", one, agent="carol")
     alice.run("peer", "retire", "CAROL")
