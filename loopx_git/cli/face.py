@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,12 @@ _COMMON: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("color", ("--color",), {"type": click.Choice(["auto", "always", "never"]), "help": "Colour the text."}),
     ("as_json", ("--json",), {"is_flag": True, "default": None, "help": "Print one JSON object."}),
 )  # fmt: skip
+
+#: Flags that are repeated, one word each: parameter -> spelling.
+_REPEATED = {
+    "scope": "--scope", "requires": "--requires", "exclude": "--exclude", "depends_on": "--depends-on",
+    "label": "--label", "labels": "--label", "capability": "--capability",
+}  # fmt: skip
 
 
 class Face:
@@ -124,6 +132,7 @@ def command(
                         given[key] = value
             face = Face(given)
             face.changes, face.writes = values.get("dry_run") is False, writes
+            _warn_of_joined(face, values)
             try:
                 function(face, *args, **values)
             except Exception as error:
@@ -146,6 +155,16 @@ def command(
         return click.command(name, epilog=epilog, context_settings=HELP)(made)
 
     return wrap
+
+
+def _warn_of_joined(face: Face, values: Mapping[str, Any]) -> None:
+    """A flag that is repeated takes one word at a time; a comma or a blank mostly stands for two."""
+    for name, flag in _REPEATED.items():
+        for value in values.get(name) or ():
+            parts = [part for part in re.split(r"[,\s]+", str(value)) if part]
+            if len(parts) > 1 and "{" not in value:
+                repeated = " ".join(f"{flag} {shlex.quote(part)}" for part in parts)
+                face.output.warn(f"{flag} {shlex.quote(value)} is one word; for {len(parts)} of them: {repeated}")
 
 
 def root_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -207,6 +226,9 @@ def duration(text: str | None, flag: str) -> int | str | None:
 
     if text is None:
         return "unset"
+    if flag == "--ttl" and text.isascii() and text.isdigit() and len(text) <= 2 and 0 < int(text) < 60:
+        # Plain seconds are a duration, but a lease of less than a minute is mostly a slip of who thinks in minutes.
+        raise UsageError(f"{flag} {text}: minutes or seconds?", hint=f"{flag} {int(text)}m, or {flag} {int(text)}s")
     try:
         return parse_duration(text)
     except ValueError as error:
@@ -218,14 +240,19 @@ def text_of(text: str | None, file: str | None, flag: str) -> str | None:
     if text is not None and file is not None:
         raise UsageError(f"{flag} and {flag}-file exclude each other", hint=f"leave out {flag}-file")
     if file is None:
-        return text
+        return None if text is None else _lines(text)
     try:
         data = sys.stdin.buffer.read() if file == "-" else _read(file)
-        return data.decode("utf-8").removesuffix("\n")
+        return _lines(data.decode("utf-8")).removesuffix("\n")
     except OSError as error:
         raise UsageError(f"{flag}-file {file}: {error.strerror}", hint=f"{flag}-file FILE") from None
     except UnicodeDecodeError:
         raise UsageError(f"{flag}-file {file} is no UTF-8", hint="save it as UTF-8") from None
+
+
+def _lines(text: str) -> str:
+    """The text with line feeds alone, whatever ended its lines where it was written."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _read(file: str) -> bytes:

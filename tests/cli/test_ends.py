@@ -110,3 +110,58 @@ def test_a_file_of_ours_never_gets_the_number_of_a_closed_stream(clone: Clone) -
     shell(clone, f"{SCRIPT} run --todo-id fix-X -- /bin/sh -c 'echo SPILT; echo SPILT >&2' >&- 2>&-")
     for file in (clone.path / ".git/loopx").rglob("*"):
         assert not file.is_file() or b"SPILT" not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize("flag", ["--body", "--note"])
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
+def test_lines_are_stored_with_line_feeds(clone: Clone, tmp_path: Path, flag: str, end: str) -> None:
+    clone.run("todo", "claim", "fix-X", "--agent", "alice")
+    text, file = f"one{end}two{end}", tmp_path / "text"
+    file.write_bytes(text.encode())
+    for words, given in (
+        ([flag, text], b""),
+        ([f"{flag}-file", str(file)], b""),
+        ([f"{flag}-file", "-"], text.encode()),
+    ):
+        clone.run("todo", "update", "fix-X", *words, "--agent", "alice", stdin=given)
+        found = clone.run("todo", "show", "fix-X").json["todo"]
+        stored = found["body"] if flag == "--body" else found["notes"][-1]["text"]
+        assert stored.rstrip("\n") == "one\ntwo"
+
+
+@pytest.mark.parametrize("ttl", ["1", "45", "59", "05"])
+@pytest.mark.parametrize(
+    "words", [["todo", "claim", "fix-X"], ["task-lease", "acquire", "fix-X"], ["todo", "next", "--claim"]]
+)
+def test_a_small_bare_ttl_is_asked_about(clone: Clone, words: list[str], ttl: str) -> None:
+    done = clone.run(*words, "--ttl", ttl, "--agent", "alice", check=2, json=False)
+    assert f"--ttl {int(ttl)}m, or --ttl {int(ttl)}s" in done.err
+
+
+def test_plain_seconds_from_a_minute_on(clone: Clone) -> None:
+    done = clone.run("todo", "claim", "fix-X", "--ttl", "600", "--agent", "alice")
+    assert "600" in done.out
+
+
+def test_a_todo_resumes_after_a_while_or_on_a_day(clone: Clone) -> None:
+    clone.run("todo", "add", "later", "--alias", "later-1", "--resume-after", "2h", "--agent", "alice")
+    clone.run("todo", "claim", "later-1", "--agent", "alice", check=15)
+    clone.run("todo", "add", "day", "--alias", "day-1", "--resume-after", "2999-01-02", "--agent", "alice")
+    assert clone.run("todo", "show", "day-1").json["todo"]["resume_after"] == "2999-01-02T00:00:00Z"
+    refused = clone.run("todo", "add", "x", "--resume-after", "soon", "--agent", "alice", check=2, json=False)
+    assert "--resume-after 2h" in refused.err
+
+
+@pytest.mark.parametrize("flag", ["--scope", "--label", "--requires", "--depends-on"])
+@pytest.mark.parametrize("joined", ["a,b", "a b", "a, b"])
+def test_two_words_in_one_flag_give_a_warning(clone: Clone, flag: str, joined: str) -> None:
+    done = clone.run("todo", "add", "x", flag, joined, "--agent", "alice", check=None, json=False)
+    assert f"{flag} a {flag} b" in done.err
+    alone = clone.run("todo", "add", "x", flag, "a", "--agent", "alice", check=None, json=False)
+    assert "is one word" not in alone.err
+
+
+def test_the_settings_of_an_agent_are_said_to_lie_in_the_work_tree(clone: Clone) -> None:
+    done = clone.run("agent-hook", "install", "--for", "cursor", json=False)
+    assert "lies in the work tree" in done.out and ".cursor/hooks.json" in done.out
+    assert "write into the work tree" in clone.run("agent-hook", "-h", json=False).out

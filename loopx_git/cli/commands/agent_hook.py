@@ -23,6 +23,9 @@ def main(face: Face, action: str | None, whose: str | None, style: str, shared: 
 
     Exit 0: allowed. Exit 2: denied; the reason and the next command are on standard error. Any other exit code would
     let the edit pass, so an error of ours is exit 2 as well.
+
+    install and uninstall write into the work tree: the agent reads its settings from there
+    (.claude/settings.local.json, .codex/hooks.json, .cursor/hooks.json). Nothing else there is touched.
     """
     if action is None:
         from loopx_git.guard import agent_hook
@@ -36,5 +39,7 @@ def main(face: Face, action: str | None, whose: str | None, style: str, shared: 
     if top is None:
         raise UsageError("a bare repository has no agents at work", hint="cd into a work tree")
     done = agent_settings.change(top, whose, shared=shared, remove=action == "uninstall", dry_run=dry_run)
+    if done["what"] == "written" and not dry_run:
+        done["notes"].append("that file lies in the work tree: commit it, or keep it out: .git/info/exclude")
     face.emit("agent_hook", {"agent": whose, "dry_run": dry_run, **done},
               [f"{done['what']}: {done['file']}", *(f"note: {note}" for note in done["notes"])])  # fmt: skip

@@ -22,7 +22,7 @@ from loopx_git.errors import UsageError
 @click.option("--exclude", multiple=True, metavar="AGENT", help="An agent that may not take it.")
 @click.option("--depends-on", multiple=True, metavar="TODO", help="A todo that must be completed first.")
 @click.option("--label", multiple=True, help="A label.")
-@click.option("--resume-after", metavar="TIME", help="Not before this UTC time, such as 2026-01-02T03:04:05Z.")
+@click.option("--resume-after", metavar="TIME", help="Not before this UTC time or date, or in 2h, 1d.")
 @click.option("--branch", help="The branch of the work.")
 @click.option("--validate", metavar="COMMAND", help="A command that must pass before it is completed.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
@@ -41,7 +41,9 @@ def main(
     view = face.client.todo.add(
         title_argument or title or "", goal_id=goal_id, alias=alias, priority=priority,
         body=text_of(body, body_file, "--body") or "", scope=scope, requires=requires, excluded=exclude,
-        depends_on=depends_on, labels=label, resume_after=time_of(resume_after, "--resume-after"), branch=branch,
+        depends_on=depends_on, labels=label,
+        resume_after=time_of(resume_after, "--resume-after", face.client.connection.hooks.clock.wall),
+        branch=branch,
         validate=words_of(validate, "--validate"),
         dry_run=dry_run,
     )  # fmt: skip

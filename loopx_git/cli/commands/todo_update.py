@@ -36,7 +36,7 @@ _LISTS = {
 @click.option("--exclude", multiple=True, metavar="AGENT", help="The agents that may not take it; repeat it.")
 @click.option("--depends-on", multiple=True, metavar="TODO", help="The new dependencies; repeat it.")
 @click.option("--label", multiple=True, help="The new labels; repeat it.")
-@click.option("--resume-after", metavar="TIME", help="Not before this UTC time.")
+@click.option("--resume-after", metavar="TIME", help="Not before this UTC time or date, or in 2h, 1d.")
 @click.option("--branch", help="The branch of the work.")
 @click.option("--validate", metavar="COMMAND", help="A command that must pass before it is completed.")
 @click.option("--clear", multiple=True, metavar="FIELD", help="Empty a field, such as scope or alias.")
@@ -61,7 +61,9 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
     if body is not None:
         fields["body"] = body.strip("\n")
     if given["resume_after"] is not None:
-        fields["resume_after"] = time_of(given["resume_after"], "--resume-after")
+        fields["resume_after"] = time_of(
+            given["resume_after"], "--resume-after", face.client.connection.hooks.clock.wall
+        )
     for name in given["clear"]:
         attribute = {**_FIELDS, **_LISTS, "resume_after": "resume_after", "body": "body"}.get(name.replace("-", "_"))
         if attribute is None or attribute in ("title", "priority") or attribute in fields:
