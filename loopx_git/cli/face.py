@@ -251,8 +251,8 @@ def text_of(text: str | None, file: str | None, flag: str) -> str | None:
 
 
 def _lines(text: str) -> str:
-    """The text with line feeds alone, whatever ended its lines where it was written."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    """The text with its CR LF as line feeds; a lone CR, which hides text on a terminal, stays and is refused."""
+    return text.replace("\r\n", "\n")
 
 
 def _read(file: str) -> bytes:
