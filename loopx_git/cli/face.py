@@ -21,10 +21,23 @@ if TYPE_CHECKING:
     from loopx_git.client.connect import Hooks
     from loopx_git.client.views import Reading
 
+
+def _one_agent(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """The agent that the three spellings name; two different ones are no one's command."""
+    names = list(dict.fromkeys(given))
+    if len(names) > 1:
+        raise UsageError(
+            f"--agent, --agent-id and --claimed-by are one option, and two agents are named: {', '.join(names)}",
+            hint=f"leave out one: --agent {names[0]}",
+        )
+    return names[0] if names else None
+
+
 #: The common options: parameter, spellings, click settings.
 _COMMON: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("folder", ("-C",), {"metavar": "DIR", "help": "Work as if started in DIR."}),
-    ("agent", ("--agent", "--agent-id", "--claimed-by"), {"metavar": "NAME", "help": "The agent that acts."}),
+    ("agent", ("--agent", "--agent-id", "--claimed-by"),
+     {"metavar": "NAME", "help": "The agent that acts.", "multiple": True, "callback": _one_agent}),
     ("session", ("--session",), {"metavar": "ID", "help": "The session that acts (default: one a worktree)."}),
     ("remote", ("--remote",), {"metavar": "NAME", "help": "The remote that coordination lives on."}),
     ("ref", ("--ref",), {"metavar": "REF", "help": "The full name of the coordination ref."}),
@@ -193,6 +206,26 @@ def todo_argument(function: Callable[..., None]) -> Callable[..., None]:
     made = click.option("--goal-id", "goal_id", metavar="GOAL", help="The todo's goal, to be checked.")(made)
     made = click.option("--todo-id", metavar="TODO", help="The same as the argument.")(made)
     return click.argument("todo", required=False, shell_complete=_complete_todo)(made)  # type: ignore[no-any-return]
+
+
+def lease_argument(function: Callable[..., None]) -> Callable[..., None]:
+    """A lease, positional (todo@epoch, or its todo) or as --todo-id; None where neither is given."""
+
+    @functools.wraps(function)
+    def run(face: Face, *args: Any, lease: str | None, todo_id: str | None, **values: Any) -> None:
+        if lease is not None and todo_id is not None:
+            raise UsageError("the lease is named twice", hint=f"{click.get_current_context().command_path} LEASE")
+        function(face, *args, lease=todo_id if lease is None else lease, **values)
+
+    made: Any = click.option("--todo-id", metavar="TODO", help="The same as the argument.")(run)
+    return click.argument("lease", required=False, shell_complete=_complete_todo)(made)  # type: ignore[no-any-return]
+
+
+def needed_lease(lease: str | None) -> str:
+    """The lease that was named. Errors: UsageError where none was."""
+    if lease is None:
+        raise UsageError("name a lease", hint=f"{click.get_current_context().command_path} LEASE")
+    return lease
 
 
 def todos_argument(function: Callable[..., None]) -> Callable[..., None]:

@@ -30,10 +30,11 @@ class TaskLease:
         return self._client.todo.claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, exclusive=True).lease
 
     def renew(
-        self, lease_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,
-        session: str | None = None,
+        self, lease_id: str | None = None, *, todo_id: str | None = None, ttl: int | str | None = "unset",
+        agent_id: str | None = None, session: str | None = None,
     ) -> LeaseView:  # fmt: skip
         """Renew a lease by its id (todo@epoch) or its todo."""
+        lease_id = named(lease_id, todo_id)
         todo, epoch = split(lease_id)
         actor = self._client.connection.actor(agent_id, session)
         command = OnTodo(Operation.RENEW, todo, epoch=epoch, ttl=ttl)
@@ -48,20 +49,28 @@ class TaskLease:
         return list(answer.facts[0].get("renewed", ()))
 
     def transfer(
-        self, lease_id: str, to: str, *, agent_id: str | None = None, session: str | None = None
-    ) -> LeaseView:
-        """Hand a lease over, by its id (todo@epoch) or its todo."""
-        todo, epoch = split(lease_id)
+        self, lease_id: str | None = None, to: str | None = None, *, todo_id: str | None = None,
+        agent_id: str | None = None, session: str | None = None,
+    ) -> LeaseView:  # fmt: skip
+        """Hand a lease over to the agent `to`, by its id (todo@epoch) or its todo."""
+        todo, epoch = split(named(lease_id, todo_id))
+        if to is None:
+            raise UsageError("a transfer names the receiving agent", hint='task_lease.transfer(lease_id, to="AGENT")')
         return self._client.todo.transfer(todo, to, epoch=epoch, agent_id=agent_id, session=session).lease
 
-    def release(self, lease_id: str, *, agent_id: str | None = None, session: str | None = None) -> LeaseView:
+    def release(
+        self, lease_id: str | None = None, *, todo_id: str | None = None, agent_id: str | None = None,
+        session: str | None = None,
+    ) -> LeaseView:  # fmt: skip
         """Release a lease by its id (todo@epoch) or its todo."""
-        todo, epoch = split(lease_id)
+        todo, epoch = split(named(lease_id, todo_id))
         return self._client.todo.release(todo, epoch=epoch, agent_id=agent_id, session=session).lease
 
-    def inspect(self, lease_id: str, *, fresh: bool = False, offline: bool = False) -> LeaseView:
+    def inspect(
+        self, lease_id: str | None = None, *, todo_id: str | None = None, fresh: bool = False, offline: bool = False
+    ) -> LeaseView:
         """The lease record of a todo and its state by the wall clock."""
-        view, _ = self._client.todo.show(split(lease_id)[0], fresh=fresh, offline=offline)
+        view, _ = self._client.todo.show(split(named(lease_id, todo_id))[0], fresh=fresh, offline=offline)
         return view.lease
 
     def _view(self, tip: str | None, todo: str) -> LeaseView:
@@ -71,6 +80,15 @@ class TaskLease:
         snapshot = self._client.connection.ledger.snapshot(tip)
         goal, found = resolve.todo(snapshot, todo)
         return self._client.view(snapshot, goal, found).lease
+
+
+def named(lease_id: str | None, todo_id: str | None) -> str:
+    """The one name of a lease that was given. Errors: UsageError for none or two."""
+    name = todo_id if lease_id is None else lease_id
+    if name is None or (lease_id is not None and todo_id is not None):
+        what = "the lease is named twice" if name is not None else "no lease is named"
+        raise UsageError(what, hint="name it by lease_id (todo@epoch) or by todo_id")
+    return name
 
 
 def split(lease_id: str) -> tuple[str, int | None]:

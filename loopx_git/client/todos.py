@@ -112,11 +112,21 @@ class Todos(TodoReads, TodoLife):
         epoch: int | None = None, status: str | None = None, note: str | None = None, force: bool = False,
         reason: str | None = None, dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """Let go of a claim. An operator ends somebody else's with `force` and `reason` (audited, epoch + 1)."""
+        """Let go of a claim. An operator ends somebody else's with `force` and `reason` (audited, epoch + 1).
+
+        The status "completed" is `complete`: its check runs first, and the claim ends in the same commit.
+        """
+        if status == Status.COMPLETED.value:
+            return self._completed(
+                todo_id, force, agent_id=agent_id, session=session, goal_id=goal_id, epoch=epoch, note=note,
+                dry_run=dry_run,
+            )  # fmt: skip
         return self._on(
             Operation.RELEASE, todo_id, agent_id, session, dry_run,
             goal=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason,
         )  # fmt: skip
+
+    unclaim = release
 
     def update(
         self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
@@ -125,25 +135,23 @@ class Todos(TodoReads, TodoLife):
     ) -> TodoView:  # fmt: skip
         """Change status, notes or fields (title, body, priority, scope, ...) of a todo that the caller holds."""
         if status == Status.COMPLETED.value:
-            if force or fields:
-                raise UsageError(
-                    "completing takes the claim and changes nothing else",
-                    hint=f"git loopx todo complete {todo_id}",
-                )
-            return self.complete(
-                todo_id,
-                agent_id=agent_id,
-                session=session,
-                goal_id=goal_id,
-                epoch=epoch,
-                note=note,
-                dry_run=dry_run,
-            )
+            return self._completed(
+                todo_id, force or bool(fields), agent_id=agent_id, session=session, goal_id=goal_id, epoch=epoch,
+                note=note, dry_run=dry_run,
+            )  # fmt: skip
         lists = {name: tuple(value) if isinstance(value, (list, tuple)) else value for name, value in fields.items()}
         return self._on(
             Operation.UPDATE, todo_id, agent_id, session, dry_run,
             goal=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason, fields=lists,
         )  # fmt: skip
+
+    def _completed(self, todo_id: str, more: bool, **settings: Any) -> TodoView:
+        """Complete by the status: the same door, which takes the claim and changes nothing else (`more`)."""
+        if more:
+            raise UsageError(
+                "completing takes the claim and changes nothing else", hint=f"git loopx todo complete {todo_id}"
+            )
+        return self.complete(todo_id, **settings)
 
     def complete(
         self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from loopx_git.core.lease import Lease, LeaseState, Moment, expires_at, state
+from loopx_git.core.lease import Ended, Lease, LeaseState, Moment, expires_at, state
 from loopx_git.core.peer import Goal, Peer
 from loopx_git.core.times import format_time
-from loopx_git.core.todo import Todo
+from loopx_git.core.todo import Status, Todo
 
 SCHEMA_VERSION = 1
 
@@ -26,6 +26,49 @@ class LeaseView:
     @property
     def id(self) -> str:
         return self.lease.id
+
+    @property
+    def todo_id(self) -> str:
+        """The id of the todo that the lease is of."""
+        return self.lease.todo
+
+    @property
+    def holder(self) -> str | None:
+        """The agent that holds it, or None."""
+        return self.lease.holder
+
+    @property
+    def epoch(self) -> int:
+        """The fencing token: it rises with every new claim."""
+        return self.lease.epoch
+
+    @property
+    def session(self) -> str | None:
+        """The holder's session; None until the receiver of a transfer has written."""
+        return self.lease.session
+
+    @property
+    def seq(self) -> int:
+        """How often this claim was renewed."""
+        return self.lease.seq
+
+    @property
+    def ttl(self) -> int | None:
+        """The time bound in seconds, or None."""
+        return self.lease.ttl_s
+
+    @property
+    def acquired_at(self) -> datetime | None:
+        return self.lease.acquired_at
+
+    @property
+    def renewed_at(self) -> datetime | None:
+        return self.lease.renewed_at
+
+    @property
+    def ended(self) -> Ended | None:
+        """How the last claim ended, or None."""
+        return self.lease.ended
 
     def as_json(self) -> dict[str, Any]:
         from loopx_git.format.record import as_json
@@ -51,6 +94,33 @@ class TodoView:
     @property
     def id(self) -> str:
         return self.todo.id
+
+    @property
+    def title(self) -> str:
+        return self.todo.title
+
+    @property
+    def status(self) -> Status:
+        return self.todo.status
+
+    @property
+    def alias(self) -> str | None:
+        return self.todo.alias
+
+    @property
+    def priority(self) -> int:
+        """0 is the highest, 4 the lowest."""
+        return self.todo.priority
+
+    @property
+    def holder(self) -> str | None:
+        """The agent that holds the lease, or None."""
+        return self.lease.holder
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the lease."""
+        return self.lease.epoch
 
     def as_json(self) -> dict[str, Any]:
         shown: dict[str, Any] = {"todo": todo_json(self.todo), "lease": self.lease.as_json()}

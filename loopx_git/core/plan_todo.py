@@ -125,7 +125,8 @@ def _check_call(command: OnTodo, actor: Actor) -> None:
         )
     if command.status is not None and command.status not in {status.value for status in SETTABLE}:
         other = {"completed": "complete", "superseded": "supersede", "cancelled": "cancel"}.get(command.status)
-        hint = f"git loopx todo {other} {command.todo}" if other else "one of " + ", ".join(SETTABLE)
+        carried = " --by-title 'what carries on'" if other == "supersede" else ""
+        hint = f"git loopx todo {other} {command.todo}{carried}" if other else "one of " + ", ".join(SETTABLE)
         raise UsageError(f"the status {command.status!r} cannot be set", hint=hint)
     if command.status is not None and operation not in (Operation.UPDATE, Operation.RELEASE):
         raise UsageError(f"{operation} gives no status", hint=f"git loopx todo update {command.todo} --status STATUS")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, duration
+from loopx_git.cli.face import Face, command, duration, lease_argument
 from loopx_git.cli.show import lease_words
 from loopx_git.errors import UsageError
 
@@ -12,9 +12,9 @@ from loopx_git.errors import UsageError
 @command(
     "renew", writes=True, example="git loopx task-lease renew todo_ab12cd34ef56@3\ngit loopx task-lease renew --all"
 )
-@click.argument("lease", required=False)
 @click.option("--all", "every", is_flag=True, help="Every lease of this session, in one commit.")
 @click.option("--ttl", metavar="TIME", help="A new time bound (default: as it was).")
+@lease_argument
 def main(face: Face, lease: str | None, every: bool, ttl: str | None) -> None:
     """Renew a lease, named todo@epoch or by its todo. Exit 12: it is not yours any more."""
     if every == (lease is not None) or (every and ttl is not None):

@@ -33,4 +33,8 @@ def main(
             dry_run=dry_run,
         )  # fmt: skip
     payload = {**view.as_json(), "dry_run": dry_run}
-    face.emit("todo", payload, outcome_lines(view, "released", face.client.moment().now))
+    face.emit(
+        "todo",
+        payload,
+        outcome_lines(view, "completed" if status == "completed" else "released", face.client.moment().now),
+    )

@@ -80,7 +80,13 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
             )
         if fields:
             raise UsageError("--clear-claim changes no fields", hint=f"git loopx todo release {todo}")
-        view, done = face.client.todo.release(todo, goal_id=goal_id, note=note, **rest), "released"
+        view = face.client.todo.release(todo, goal_id=goal_id, note=note, **rest)
+        done = "completed" if given["status"] == "completed" else "released"
+    elif agent is not None and not (fields or note or given["status"]):
+        raise UsageError(
+            "--claimed-by names who acts, and this update names nothing to change",
+            hint=f"to hand a claim over: git loopx todo transfer {todo} --to {agent}",
+        )
     else:
         view, done = (
             face.client.todo.update(todo, goal_id=goal_id, note=note, agent_id=agent, **rest, **fields),
