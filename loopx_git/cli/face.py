@@ -112,7 +112,8 @@ class Face:
             self.output.warn(warning)
         if reading is not None:
             self.changes = False
-            payload = {**payload, "age_s": round(min(reading.age, 1e9), 1), "tip": reading.tip}
+            age = None if reading.age == float("inf") else round(reading.age, 1)
+            payload = {**payload, "age_s": age, "tip": reading.tip}
         self.output.emit(kind, payload, lines)
 
     def close(self) -> None:

@@ -18,7 +18,16 @@ from loopx_git.core.claim import state_of
 from loopx_git.core.commands import AddTodo, Command, OnTodo
 from loopx_git.core.lease import Lease, Moment, expires_at
 from loopx_git.core.todo import Todo
-from loopx_git.errors import Contention, InvalidState, NotInitialised, NotYourClaim, RemoteFailure
+from loopx_git.errors import (
+    Contention,
+    HeldByAnother,
+    InvalidState,
+    NotAllowed,
+    NotFound,
+    NotInitialised,
+    NotYourClaim,
+    RemoteFailure,
+)
 
 if TYPE_CHECKING:
     from loopx_git.client.goals import Goals
@@ -215,6 +224,11 @@ class Client:
         place = ledger if publisher is None else ledger.through(publisher)
         try:
             answer = place.submit(job)
+        except (HeldByAnother, NotAllowed, NotFound, NotYourClaim):
+            # A refusal is given on a tip that was read just now.
+            if ledger.tip() is not None:
+                self._stamp()
+            raise
         except InvalidState as error:
             from loopx_git.client.adoption import adopted_if_safe
 

@@ -76,7 +76,8 @@ def load_file(path: str) -> dict[str, dict[str, Any]]:
 def parse_tables(data: bytes, path: str) -> dict[str, dict[str, Any]]:
     """The tables of a config.toml's bytes; InvalidState names the file (`path`) and the key."""
     try:
-        tables = tomllib.loads(data.decode("utf-8"))
+        # Editors of some systems put a byte order mark in front.
+        tables = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _bad(path, f"is no TOML: {error}") from None
     for table, keys in tables.items():

@@ -234,8 +234,9 @@ def _pre_push(client: Client, code: Code, lease: Lease, actor: Actor, sink: Sink
     local = _ask(client, ["symbolic-ref", "--quiet", "HEAD"]) or "HEAD"
     line = f"{local} {code.oid} {code.ref} {now}\n"
     done = watched(
-        [hook, settings.remote, repository.urls(settings.remote)[0]], cwd=repository.top or repository.git_dir,
-        env=client.connection.env, timeout=HOOK_TIMEOUT, tick=Renewing(client, lease, actor).tick, sink=sink,
+        [*started(hook), settings.remote, repository.urls(settings.remote)[0]],
+        cwd=repository.top or repository.git_dir, env=client.connection.env, timeout=HOOK_TIMEOUT,
+        tick=Renewing(client, lease, actor).tick, sink=sink,
         stdin=line.encode("utf-8", "surrogateescape"),
     )  # fmt: skip
     if done.code or done.timed_out:
@@ -244,6 +245,13 @@ def _pre_push(client: Client, code: Code, lease: Lease, actor: Actor, sink: Sink
             hint="mend what it says and land again",
             about={"hook": hook, "exit": done.code},
         )
+
+
+def started(hook: str) -> list[str]:
+    """The words that start a hook as git does: a text without a first line `#!` is run by sh."""
+    with open(hook, "rb") as file:
+        head = file.read(256)
+    return [hook] if head.startswith(b"#!") or b"\0" in head else ["sh", hook]
 
 
 def _hooks(client: Client) -> str:

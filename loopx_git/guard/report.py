@@ -127,7 +127,7 @@ class Report:
             "verdict": self.effect, "source": self.source, "mode": desk.policy.mode, "agent": desk.who.agent,
             "session": desk.who.session, "checked": checked, "refused": self.count, "claims": self.trailers,
             "findings": findings, "problem": problem, "next": self.command, "notes": list(desk.notes),
-            "known_at": desk.tip, "known_age_s": round(min(desk.age, 1e9), 1),
+            "known_at": desk.tip, "known_age_s": None if desk.age == float("inf") else round(desk.age, 1),
             "bypass": BYPASS if self.effect != "allowed" else "",
         }  # fmt: skip
 
@@ -144,6 +144,8 @@ def _plural(count: int, word: str) -> str:
 
 def age_words(seconds: float) -> str:
     """`5 min`, `2 h`: a length of time, roughly."""
+    if seconds == float("inf"):
+        return "an unknown time"
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{int(seconds // length)} {unit}"

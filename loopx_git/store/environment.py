@@ -14,6 +14,12 @@ LOCAL = frozenset({
     "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REFERENCE_BACKEND", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 })  # fmt: skip
+#: What changes how git reads our paths and writes what we parse. They are a person's wishes for what they type
+#: themselves; no git that we run is to know of them.
+BENDING = frozenset({
+    "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS", "GIT_ATTR_SOURCE",
+})  # fmt: skip
 _NUMBERED = re.compile(r"GIT_CONFIG_(KEY|VALUE)_[0-9]+")
 #: Pinned for every call: no prompts (an agent has no terminal), no replace refs (what is stored is what
 #: is read), no lazy fetches, messages in one language, and the formats of a repository that is made (an older git
@@ -53,6 +59,11 @@ def at(git_dir: str, env: Mapping[str, str]) -> dict[str, str]:
     """The environment for git in a repository of ours, which is named: git that has to look for it would walk up
     from a damaged one into the user's, and a user may have forbidden bare repositories that are not named."""
     return {**env, "GIT_DIR": git_dir}
+
+
+def unbent(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what would change the meaning of a command's arguments or the form of its answer."""
+    return {key: value for key, value in env.items() if key not in BENDING}
 
 
 def with_config(env: Mapping[str, str], settings: Iterable[tuple[str, str]]) -> dict[str, str]:

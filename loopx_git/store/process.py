@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from loopx_git.store.environment import unbent
 from loopx_git.store.itself import absolute
 
 #: Options of every call, each with its reason.
@@ -64,7 +65,7 @@ def git(
     terminal. A git that cannot be started is code 127. `options` come before the command: other ones than SAFE
     are for the one purpose of seeing whether the user's own hooks run.
     """
-    return run([program, *options, *args], cwd=cwd, env=env, timeout=timeout, stdin=stdin)
+    return run([program, *options, *args], cwd=cwd, env=unbent(env), timeout=timeout, stdin=stdin)
 
 
 def run(

@@ -1,0 +1,64 @@
+"""What a person's editor, shell or first mistake leaves behind changes no answer."""
+
+from __future__ import annotations
+
+import pytest
+from clones import Clone, World, plant, populate
+
+from loopx_git.client.land import started
+from loopx_git.store.environment import BENDING
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_config_toml_with_a_byte_order_mark_is_read(alice: Clone, mark: bytes, ends: bytes) -> None:
+    path = alice.path / ".loopx/config.toml"
+    text = path.read_bytes() + b'[guard]\nmode = "warn"\n'
+    path.write_bytes(mark + text.replace(b"\n", ends))
+    assert alice.run("todo", "list").json["todos"] == []
+    assert alice.run("guard", "check", "x", agent="alice", check=None).json["mode"] == "warn"
+
+
+def test_a_clone_whose_first_command_was_refused_knows_its_age(ledger: World) -> None:
+    first = ledger.clone("first")
+    todo = populate(first, titles=["held"])[0]
+    first.run("todo", "claim", todo, agent="alice")
+    late = ledger.clone("late")
+    late.run("todo", "claim", todo, agent="bob", check=11)
+    shown = late.run("todo", "list", "--offline").json
+    assert 0 <= shown["age_s"] < 3600
+    checked = late.run("guard", "check", "x", agent="bob", check=None)
+    assert checked.code in (0, 19), checked
+    assert 0 <= checked.json["known_age_s"] < 3600
+
+
+def test_an_unknown_age_is_no_number(alice: Clone) -> None:
+    alice.run("sync")
+    (alice.path / ".git/loopx/fetched").unlink()
+    assert alice.run("todo", "list", "--offline").json["age_s"] is None
+    checked = alice.run("guard", "check", "x", agent="alice", check=None)
+    assert checked.json["known_age_s"] is None
+
+
+@pytest.mark.parametrize("name", sorted(BENDING))
+def test_variables_that_bend_git_do_not_matter(ledger: World, name: str) -> None:
+    clone = ledger.clone("one").having(**{name: "1" if name.endswith("SPECS") else "HEAD"})
+    todo = populate(clone, titles=["a todo"])[0]
+    clone.run("todo", "claim", todo, agent="alice")
+    clone.commit("a*b.txt", message=f"work\n\nLoopx-Claim: {todo}@1")
+    checked = clone.run("review", "check", "--base", "origin/main", check=None)
+    plain = ledger.clone("two")
+    plain.git("fetch", "-q", str(clone.path), "HEAD")
+    expected = plain.run("review", "check", "--base", "origin/main", "--head", "FETCH_HEAD", check=None)
+    assert checked.code == expected.code
+    assert clone.verified()["ok"] is True
+
+
+def test_a_hook_without_a_first_line_is_run_by_sh(world: World) -> None:
+    text = plant(world.root / "hook", "exit 3\n")
+    assert started(str(text)) == ["sh", str(text)]
+    script = plant(world.root / "script", "#!/bin/sh\nexit 3\n")
+    assert started(str(script)) == [str(script)]
+    program = world.root / "program"
+    program.write_bytes(b"\x7fELF\0\0")
+    assert started(str(program)) == [str(program)]
