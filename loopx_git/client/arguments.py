@@ -220,6 +220,8 @@ def _at_the_door(method: Callable[..., Any], other: Mapping[str, Convert]) -> Ca
     names = code.co_varnames[1 : code.co_argcount]
     defaults = method.__kwdefaults__ or {}
     optional = {*defaults, *names[len(names) - len(method.__defaults__ or ()) :]}
+    # What must be named may still be None where the method says so: `goal.show(None)` is the goal that is meant.
+    optional |= {name for name, kind in method.__annotations__.items() if "None" in str(kind).split(" | ")}
 
     @wraps(method)
     def call(self: Any, *args: Any, **values: Any) -> Any:
