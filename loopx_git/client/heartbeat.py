@@ -16,7 +16,7 @@ from loopx_git.core.lease import LeaseState, expires_at
 from loopx_git.core.peer import Peer, PeerStatus
 from loopx_git.core.suggest import Suggestion, suggest
 from loopx_git.core.table import Operation
-from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed
+from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
@@ -122,6 +122,9 @@ class Heartbeat:
         Each todo is an operation of its own: what another watcher was faster with is left alone.
         """
         actor = self._client.connection.actor(agent_id, session)
+        if not actor.is_agent:
+            # Said before anything is read: a watcher would otherwise find out only when something lapses.
+            raise UsageError("reclaim needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
         status = self.status(goal_id=goal_id, fresh=True)
         done: list[Reclaimed] = []
         for view in status.lapsed:

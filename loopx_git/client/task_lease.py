@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.views import LeaseView
-from loopx_git.core import ids
 from loopx_git.core.commands import OnTodo, RenewAll
 from loopx_git.core.table import Operation
-from loopx_git.errors import UsageError
+from loopx_git.errors import LoopXError, NotFound, NotYourClaim, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
@@ -69,8 +69,17 @@ class TaskLease:
     def inspect(
         self, lease_id: str | None = None, *, todo_id: str | None = None, fresh: bool = False, offline: bool = False
     ) -> LeaseView:
-        """The lease record of a todo and its state by the wall clock."""
-        view, _ = self._client.todo.show(split(named(lease_id, todo_id))[0], fresh=fresh, offline=offline)
+        """The lease record of a todo and its state by the wall clock.
+
+        NotYourClaim for a name todo@epoch whose epoch is over, NotFound for one that is not there: both tell the
+        current epoch.
+        """
+        todo, epoch = split(named(lease_id, todo_id))
+        view, reading = self._client.todo.show(todo, fresh=fresh, offline=offline)
+        if epoch not in (None, view.lease.epoch) and reading.age > 0 and not offline:
+            view, _ = self._client.todo.show(todo, fresh=True)
+        if epoch is not None and epoch != view.lease.epoch:
+            raise _not_current(view.lease, epoch)
         return view.lease
 
     def _view(self, tip: str | None, todo: str) -> LeaseView:
@@ -92,10 +101,22 @@ def named(lease_id: str | None, todo_id: str | None) -> str:
 
 
 def split(lease_id: str) -> tuple[str, int | None]:
-    """(todo, epoch or None) of `todo_...@3`, or of a todo's id, prefix or alias."""
-    todo, at, epoch = lease_id.partition("@")
+    """(todo, epoch or None) of `TODO@3`, where TODO is an id, a prefix or an alias, or of a TODO alone."""
+    todo, at, epoch = lease_id.rpartition("@")
     if not at:
-        return todo, None
-    if not ids.is_valid("lease", lease_id):
-        raise UsageError(f"{lease_id[:80]!r} is no lease id", hint="a lease is named todo@epoch")
+        return lease_id, None
+    if not todo or "@" in todo or not re.fullmatch("[0-9]{1,18}", epoch, re.ASCII):
+        raise UsageError(f"{lease_id[:80]!r} is not a lease id", hint="a lease is named todo@epoch, such as ab12@3")
     return todo, int(epoch)
+
+
+def _not_current(lease: LeaseView, epoch: int) -> LoopXError:
+    todo = lease.lease.todo
+    about = {"todo_id": todo, "holder": lease.holder, "epoch": lease.epoch, "given": epoch}
+    hint = f"git loopx task-lease inspect {todo}"
+    if epoch > lease.epoch:
+        return NotFound(f"there is no lease {todo}@{epoch}: the epoch is {lease.epoch}", hint=hint, about=about)
+    whose = f"{lease.holder} holds it" if lease.holder else "nobody holds it"
+    return NotYourClaim(
+        f"the lease {todo}@{epoch} is over: the epoch is {lease.epoch} and {whose}", hint=hint, about=about
+    )
