@@ -162,7 +162,12 @@ CALLS: dict[str, Callable[[LoopXClient, str, Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [600.5, True, b"x", object(), {"a": 1}, "\ud800", [1.5]], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [600.5, True, b"x", object(), {"a": 1}, "\ud800", [1.5]],
+    # No address in a name: workers that share the tests must collect the same names.
+    ids=["fraction", "bool", "bytes", "object", "dict", "surrogate", "list"],
+)
 @pytest.mark.parametrize("call", CALLS)
 def test_what_is_refused_writes_nothing(place: tuple[LoopXClient, Clone, str], call: str, value: Any) -> None:
     client, other, todo = place
