@@ -306,7 +306,13 @@ class Driver:
             parent = around.objects.build(parent, draft)
         assert parent is not None
         # Before anything of it is remembered or sent: what every other clone would refuse is not pushed.
-        check_own(around.objects, around.memo, tip if self.foreign is None else self.foreign.good, parent)
+        try:
+            check_own(around.objects, around.memo, tip if self.foreign is None else self.foreign.good, parent)
+        except InternalError:
+            if all(earlier.parent != tip for earlier in self.record.built):
+                # What earlier tries built needs a tip that is past: it cannot land, so nothing of it stays behind.
+                self._do(tx.Forget())
+            raise
         self.record = with_built(self.record, Built(parent, tip, tuple(facts)))
         # The record is written before the anchor and removed after it: a death in between leaves no anchor that
         # nobody knows of.
