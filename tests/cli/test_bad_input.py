@@ -169,7 +169,6 @@ for priority in ("-1", "5", "x", "1.5", "", "high"):
 for moment in (
     "",
     "tomorrow",
-    "2026-01-02",
     "2026-01-02 03:04:05",
     "2026-01-02T03:04:05+01:00",
     "2026-02-30T00:00:00Z",
@@ -189,7 +188,7 @@ for status in ("", "done", "OPEN", "archived", "superseded", "cancelled", "all")
     bad(2, "todo", "release", HELD, "--agent", "alice", f"--status={status}")
 for status in ("", "done", "OPEN", "archived"):
     bad(2, "todo", "list", f"--status={status}")
-bad(2, "todo", "release", HELD, "--agent", "alice", "--status", "completed")
+bad(2, "todo", "release", HELD, "--agent", "alice", "--status", "completed", "--force", "--reason", "x")
 for pattern in ("", " ", "!src", "../up", "a/../b", "a\nb", "a" * 5000):
     bad(2, "todo", "add", "x", f"--scope={pattern}")
     bad(2, "todo", "update", HELD, "--agent", "alice", f"--scope={pattern}")
