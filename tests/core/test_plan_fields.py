@@ -98,7 +98,7 @@ BAD: dict[str, list[tuple[Any, int, str]]] = {
     ],
     "depends_on": [
         (("todo_ffffffffffff",), 17, "there is no todo"),
-        (("no such",), 2, "no todo id"),
+        (("no such",), 2, "not a todo id"),
         (("0000",), 17, "more than one"),
     ],
 }
