@@ -14,7 +14,7 @@ from stores import ENV, REF, Place, Store, run
 
 from loopx_git.core.commands import AddTodo, Init, OnTodo, RegisterPeer
 from loopx_git.core.table import Operation
-from loopx_git.errors import HeldByAnother, InvalidState, NotAllowed, NotInitialised
+from loopx_git.errors import HeldByAnother, InvalidState, NotAllowed, NotInitialised, RemoteFailure
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.store import local, remote
 from loopx_git.store.base import Draft, Fetched, PushKind, Signature
@@ -469,10 +469,21 @@ def test_a_rewritten_or_vanished_ref_stops_every_command(kind: str, tmp_path: Pa
         else:
             run(place.git_dir, "update-ref", *(["-d", REF] if oid is None else [REF, oid]))
 
+    # A mirror that lags shows the same as a ref that was set back: neither is a fact to act on.
     put(first)
+    with pytest.raises(RemoteFailure, match="is older than") as older:
+        one.submit(RegisterPeer("bob"))
+    assert older.value.about == {"tip": first, "last_tip": last}
+    assert place.tip() == first
+    if place.kind == "memory":
+        ledger_of(place, "two").submit(RegisterPeer("carol"))
+    else:
+        put(run(place.git_dir, "commit-tree", "-p", str(first), "-m", "another", f"{first}^{{tree}}"))
+    other = place.tip()
     with pytest.raises(InvalidState, match="was rewritten") as caught:
         one.submit(RegisterPeer("bob"))
-    assert caught.value.about == {"tip": first, "last_tip": last}
+    assert caught.value.about == {"tip": other, "last_tip": last}
+    assert place.tip() == other
     put(None)
     with pytest.raises(InvalidState, match="is gone"):
         one.submit(RegisterPeer("bob"))
