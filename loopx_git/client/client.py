@@ -205,6 +205,7 @@ class Client:
         from loopx_git.format.group import plan_group
         from loopx_git.store.driver import Job
         from loopx_git.store.ledger import not_initialised
+        from loopx_git.store.system import noted
         from loopx_git.store.transaction import Limits
 
         def decide(snapshot: TreeSnapshot | None, moment: Moment, request: str) -> Any:
@@ -225,9 +226,9 @@ class Client:
         try:
             answer = place.submit(job)
         except (HeldByAnother, NotAllowed, NotFound, NotYourClaim):
-            # A refusal is given on a tip that was read just now.
+            # A refusal is given on a tip that was read just now; it stands also where that cannot be noted.
             if ledger.tip() is not None:
-                self._stamp()
+                noted(ledger.around.notes, self._stamp, what="refused")
             raise
         except InvalidState as error:
             from loopx_git.client.adoption import adopted_if_safe
@@ -236,8 +237,6 @@ class Client:
                 raise
             answer = place.submit(job)
         if answer.tip is not None:
-            from loopx_git.store.system import noted
-
             # Fresh is what is known here: a tip that could not be noted is read again.
             known = ledger.tip() == answer.tip
             keeps: list[Callable[[], None]] = [self._stamp] if known else []

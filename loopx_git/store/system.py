@@ -54,11 +54,11 @@ def system_errors(place: str) -> Iterator[None]:
         raise of_system(error, place) from error
 
 
-def noted(notes: list[str], keep: Callable[[], object]) -> None:
-    """Write something down about a write that has landed. Where that fails, it becomes one of the `notes`: what was
-    pushed stands, and the next command reads it from there."""
+def noted(notes: list[str], keep: Callable[[], object], *, what: str = "written") -> None:
+    """Write something down about an outcome that is settled; `what` is the outcome in one word. Where that fails, it
+    becomes one of the `notes`: what was pushed or refused stands, and the next command reads it anew."""
     try:
         with system_errors("the git directory"):
             keep()
     except InvalidState as error:
-        notes.append(f"written, but this clone could not note it: {error.message}")
+        notes.append(f"{what}, but this clone could not note it: {error.message}")

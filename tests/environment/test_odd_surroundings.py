@@ -32,6 +32,16 @@ def test_a_clone_whose_first_command_was_refused_knows_its_age(ledger: World) ->
     assert 0 <= checked.json["known_age_s"] < 3600
 
 
+def test_a_refusal_stands_where_its_age_cannot_be_noted(alice: Clone, bob: Clone) -> None:
+    todo = populate(alice, titles=["held"])[0]
+    alice.run("todo", "claim", todo, agent="alice")
+    bob.run("sync")
+    stamp = bob.path / ".git/loopx/fetched"
+    stamp.unlink()
+    stamp.mkdir()
+    assert bob.run("todo", "claim", todo, agent="bob", check=11).error["holder"] == "alice"
+
+
 def test_an_unknown_age_is_no_number(alice: Clone) -> None:
     alice.run("sync")
     (alice.path / ".git/loopx/fetched").unlink()
