@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import resolve
 from loopx_git.core.peer import Peer, PeerStatus
-from loopx_git.core.query import Skipped, contended, fitting
+from loopx_git.core.query import Skipped, contended, covering, fitting
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
     from loopx_git.core.change import Actor
+    from loopx_git.core.todo import Todo
     from loopx_git.format.snapshot import TreeSnapshot
 
 #: How many of the best todos are looked at: as many as there are agents, between these bounds, so that agents
@@ -80,6 +81,14 @@ def pick(
             reading = client.read_known()
             continue
         return Picked(view, skipped, lost, tries, reading)
+
+
+def free_for(client: Client, tip: str, paths: Sequence[str]) -> tuple[Todo, int] | None:
+    """The todo that the caller could claim as the claims stood at `tip`, and whose scope covers most of the paths
+    (how many). A person, who is no peer, is told of one that anybody could claim. No network."""
+    snapshot, actor = client.connection.ledger.snapshot(tip), client.connection.actor()
+    peer = _peer(snapshot, actor, client) if actor.is_agent else None
+    return covering(snapshot, peer, actor, client.moment(), paths)
 
 
 def _peer(snapshot: TreeSnapshot, actor: Actor, client: Client) -> Peer:

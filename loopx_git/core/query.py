@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from loopx_git.core import conditions
+from loopx_git.core import conditions, scope
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held
 from loopx_git.core.lease import Lease, Moment
@@ -45,7 +45,7 @@ def fitting(
             if todo.status in (Status.BLOCKED, Status.NEEDS_HUMAN):
                 skipped.append(Skipped(todo.id, f"{todo.id} is {todo.status}"))
             continue
-        why = _why_not(snapshot, todo, peer, actor, moment)
+        why = why_not(snapshot, todo, peer, actor, moment)
         if why is None:
             fits.append(todo)
             if len(fits) >= few:
@@ -63,7 +63,29 @@ def contended(fits: Sequence[Todo], lost: int) -> Sequence[Todo]:
     return fits[: max(equals, 2**lost if lost else 0)]
 
 
-def _why_not(snapshot: Snapshot, todo: Todo, peer: Peer, actor: Actor, moment: Moment) -> str | None:
+def covering(
+    snapshot: Snapshot, peer: Peer | None, actor: Actor, moment: Moment, paths: Sequence[str]
+) -> tuple[Todo, int] | None:
+    """The todo that could be claimed at this moment and whose scope matches most of `paths` (how many), the best
+    of equals; None when there is none. A todo without a scope is about no path in particular."""
+    if conditions.limit(snapshot, actor, moment) is not None:
+        return None
+    found: list[tuple[int, Todo]] = []
+    for todo in ranked(todo for goal in snapshot.goal_ids() for todo in snapshot.todos(goal)):
+        if todo.status in (Status.OPEN, Status.IN_PROGRESS) and todo.scope:
+            count = sum(map(scope.compile_scope(todo.scope), paths))
+            if count:
+                found.append((count, todo))
+    # The sort keeps the order of equals. Who may claim is asked last: it costs more than a look at the scope.
+    for count, todo in sorted(found, key=lambda item: -item[0]):
+        if why_not(snapshot, todo, peer, actor, moment) is None:
+            return todo, count
+    return None
+
+
+def why_not(snapshot: Snapshot, todo: Todo, peer: Peer | None, actor: Actor, moment: Moment) -> str | None:
+    """Why the actor could not claim this open todo at this moment, in a sentence; None when it could. Without a
+    `peer` nothing is asked of who it is."""
     try:
         lease = snapshot.lease(todo.goal, todo.id) or Lease(todo.id)
     except InvalidState as error:
@@ -73,7 +95,7 @@ def _why_not(snapshot: Snapshot, todo: Todo, peer: Peer, actor: Actor, moment: M
     if lease.holder == actor.name and lease.session in (None, actor.session):
         return f"{todo.id} is your own and past its deadline: renew or release it"
     for unmet in (
-        conditions.fitness(peer, todo),
+        None if peer is None else conditions.fitness(peer, todo),
         conditions.readiness(snapshot, todo, moment),
         conditions.scope_overlap(snapshot, todo, actor, moment),
     ):

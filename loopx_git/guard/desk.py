@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from loopx_git.guard.free import Finder
     from loopx_git.guard.policy import Policy
 
 
@@ -24,17 +25,18 @@ class Problem:
 
 class Desk:
     """Everything at hand. `now` and `age` in seconds (age: since the claims were fetched); `problem` tells that the
-    claims are not known; `notes` is for the reader, whatever the verdict."""
+    claims are not known; `notes` is for the reader, whatever the verdict; `free` finds what could be claimed."""
 
     def __init__(
         self, policy: Policy, who: Who, *, now: float, age: float = 0.0, tip: str | None = None,
         claims: Sequence[Mapping[str, Any]] = (), remaining: Mapping[str, float] | None = None,
-        problem: Problem | None = None, notes: Sequence[str] = (),
+        problem: Problem | None = None, notes: Sequence[str] = (), free: Finder | None = None,
     ) -> None:  # fmt: skip
         self.policy, self.who, self.now, self.age, self.tip = policy, who, now, age, tip
         self.claims = [Claim(item) for item in claims]
         self.remaining = dict(remaining or {})
         self.notes = list(notes)
+        self.free = free
         self.problem = problem
         if problem is None and policy.stale_after is not None and age > policy.stale_after:
             self.problem = Problem(

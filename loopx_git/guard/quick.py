@@ -15,6 +15,7 @@ import time
 
 from loopx_git.client import claims_file
 from loopx_git.guard.desk import Desk
+from loopx_git.guard.free import Finder
 from loopx_git.guard.policy import Policy
 from loopx_git.guard.verdict import Who
 from loopx_git.store.boot import boot, counting
@@ -23,6 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
+
+    from loopx_git.client.client import Client
 
 NAME = "guard.json"
 VERSION = 1
@@ -99,7 +102,14 @@ def desk(where: Places, env: Mapping[str, str]) -> Desk | None:
     if remaining is None:
         return None
     return Desk(policy, who, now=now, age=age, tip=tip, claims=claims["claims"], remaining=remaining,
-                notes=notes_on(claims["unreadable"]))  # fmt: skip
+                notes=notes_on(claims["unreadable"]), free=Finder(lambda: _client(where, env), tip))  # fmt: skip
+
+
+def _client(where: Places, env: Mapping[str, str]) -> Client:
+    """The client for what a denial says besides the verdict; only a denial pays for it."""
+    from loopx_git.client.client import Client
+
+    return Client(where.top, env)
 
 
 def notes_on(unreadable: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopx_git.guard.desk import Desk, Problem
+    from loopx_git.guard.free import Free
 
 #: Most groups, and most paths of one group, that the text names; `--json` names all.
 GROUPS_SHOWN, PATHS_SHOWN = 5, 4
@@ -30,6 +31,7 @@ class Report:
         self.desk, self.source, self.groups, self.problem, self.unjudged = desk, source, groups, problem, unjudged
         self.wrong = [group for group in groups if not group.allowed]
         self.effect = self._effect()
+        self._found: dict[Group, Free | None] = {}
 
     def _effect(self) -> str:
         policy = self.desk.policy
@@ -57,7 +59,7 @@ class Report:
         """The one next command."""
         if self.problem is not None:
             return self.problem.command
-        return says(self.wrong[0], self.desk.who)[1] if self.wrong else ""
+        return self._says(self.wrong[0])[1] if self.wrong else ""
 
     @property
     def headline(self) -> str:
@@ -89,7 +91,10 @@ class Report:
             lines += _paths(self.unjudged)
         for group in self.wrong[:GROUPS_SHOWN]:
             lines += _paths(group.paths)
-            lines.append(f"    {says(group, self.desk.who)[0]}{self._until(group)}")
+            lines.append(f"    {self._says(group)[0]}{self._until(group)}")
+            free = self._free(group)
+            if free is not None:
+                lines.append(f"    {free.says(len(group.paths))}")
             made = list(group.fields.get("commits", ()))
             lines += [f"    in {commit}" for commit in made[:2]]
             if len(made) > 2:
@@ -102,6 +107,20 @@ class Report:
         lines.append(f"  {BYPASS}")
         return lines
 
+    def _says(self, group: Group) -> tuple[str, str]:
+        """(what is said of the paths, the next command): the claim of the free todo, where there is one."""
+        message, command = says(group, self.desk.who)
+        free = self._free(group) if group.rule == "unclaimed" else None
+        return message, command if free is None else free.command
+
+    def _free(self, group: Group) -> Free | None:
+        """The free todo that covers paths of which only a claim is missing."""
+        if group.rule not in ("unclaimed", "unidentified") or self.desk.free is None:
+            return None
+        if group not in self._found:
+            self._found[group] = self.desk.free.find(group.paths)
+        return self._found[group]
+
     def _until(self, group: Group) -> str:
         ends = group.claims[0].lapses_at if group.claims and group.rule in ("held", "sibling") else None
         return "" if ends is None else f"; it lapses in {age_words(max(0.0, ends - self.desk.now))}"
@@ -110,13 +129,14 @@ class Report:
         """The same facts, every path."""
         desk, findings = self.desk, []
         for group in self.wrong:
-            message, command = says(group, desk.who)
-            fields = fields_of(group, desk.who)
+            message, command = self._says(group)
+            fields, free = fields_of(group, desk.who), self._free(group)
             ends = group.claims[0].lapses_at if group.claims else None
             findings.append({
                 "rule": group.rule, "message": message, "next": command, "todo_id": fields.get("todo"),
                 "holder": fields.get("holder"), "epoch": fields.get("epoch"), "lapses_at": ends,
                 "commits": list(fields.get("commits", ())), "paths": list(group.paths),
+                "free": None if free is None else free.as_json(),
             })  # fmt: skip
         problem = None
         if self.problem is not None:

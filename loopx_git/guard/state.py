@@ -19,6 +19,7 @@ from loopx_git.errors import LoopXError, NotInitialised, RemoteFailure
 from loopx_git.guard import policy as policies
 from loopx_git.guard import quick
 from loopx_git.guard.desk import Desk, Problem
+from loopx_git.guard.free import Finder
 from loopx_git.guard.report import age_words
 from loopx_git.guard.verdict import Who
 from loopx_git.store.lock import make_folder, write_file
@@ -70,7 +71,7 @@ def desk(client: Client, *, fresh: bool = False) -> Desk:
     return Desk(
         policy, who, now=now, age=age, tip=known["tip"], claims=known["claims"], problem=problem,
         remaining=Deadlines(connection.repository.home, connection.hooks.clock).remaining(),
-        notes=[*notes, *quick.notes_on(known["unreadable"])],
+        notes=[*notes, *quick.notes_on(known["unreadable"])], free=Finder(lambda: client, known["tip"]),
     )  # fmt: skip
 
 

@@ -1,0 +1,59 @@
+"""The free todo that a denial names: whoever was stopped can claim it and go on.
+
+What is asked only after a denial may cost more than the verdict: the ledger itself is read, as it was at the tip that
+the verdict was reached on, without the network.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from loopx_git.client.client import Client
+
+
+class Free:
+    """A todo that could be claimed; `covers` is how many of the paths its scope covers."""
+
+    __slots__ = ("alias", "covers", "title", "todo")
+
+    def __init__(self, todo: str, alias: str | None, title: str, covers: int) -> None:
+        self.todo, self.alias, self.title, self.covers = todo, alias, title, covers
+
+    @property
+    def command(self) -> str:
+        """What claims it."""
+        return f"git loopx todo claim {self.alias or self.todo}"
+
+    def says(self, paths: int) -> str:
+        """The sentence of a denial of that many paths."""
+        what = "this" if self.covers == paths else f"{self.covers} of these {paths}"
+        return f"a free todo covers {what}: {self.title}: {self.command}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"todo_id": self.todo, "alias": self.alias, "title": self.title, "covers": self.covers}
+
+
+class Finder:
+    """Finds it: `client` is called for the first question, `tip` is the commit whose claims the verdict knows."""
+
+    __slots__ = ("_client", "_tip")
+
+    def __init__(self, client: Callable[[], Client], tip: str | None) -> None:
+        self._client, self._tip = client, tip
+
+    def find(self, paths: Sequence[str]) -> Free | None:
+        """The todo whose scope covers most of the paths; None when there is none, or none can be read."""
+        if self._tip is None:
+            return None
+        from loopx_git.client.pick import free_for
+        from loopx_git.errors import LoopXError
+
+        try:
+            found = free_for(self._client(), self._tip, paths)
+        except LoopXError:
+            # The denial stands without a hint; whoever claims is told of the same error by that command.
+            return None
+        return None if found is None else Free(found[0].id, found[0].alias, found[0].title, found[1])
