@@ -55,6 +55,13 @@ def scrubbed(env: Mapping[str, str]) -> dict[str, str]:
     return kept | PINNED
 
 
+def elsewhere(env: Mapping[str, str]) -> dict[str, str]:
+    """The user's own environment for git in another work tree of theirs: configuration that the caller gave stays,
+    what points at one repository or index (a hook's, say) goes."""
+    goes = LOCAL - {"GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"}
+    return {key: value for key, value in env.items() if key not in goes} | {"GIT_TERMINAL_PROMPT": "0"}
+
+
 def at(git_dir: str, env: Mapping[str, str]) -> dict[str, str]:
     """The environment for git in a repository of ours, which is named: git that has to look for it would walk up
     from a damaged one into the user's, and a user may have forbidden bare repositories that are not named."""

@@ -16,9 +16,12 @@ _POLL = 0.01
 
 
 @contextmanager
-def locked(folder: str, timeout: float, what: str = "loopx command of this clone") -> Iterator[int]:
-    """Hold `<folder>/lock`, waiting at most `timeout` seconds; yields the open file, which a child may inherit
-    and thereby hold the lock on. `what` names the owner in the message.
+def locked(
+    folder: str, timeout: float, what: str = "loopx command of this clone", *, name: str = "lock", stays: bool = True
+) -> Iterator[int]:
+    """Hold `<folder>/<name>`, waiting at most `timeout` seconds; yields the open file, which a child may inherit
+    and thereby hold the lock on. `what` names the owner in the message. A lock of which there are many does not
+    stay: its owner removes the file at the end.
 
     flock, so that a killed owner leaves nothing behind. O_NOFOLLOW and no truncation before the lock is held:
     a planted symlink or a running owner loses nothing. POSIX only: Windows has no flock, and its mandatory
@@ -26,20 +29,21 @@ def locked(folder: str, timeout: float, what: str = "loopx command of this clone
     """
     import fcntl
 
-    path = os.path.join(folder, "lock")
+    path = os.path.join(folder, name)
     make_folder(folder)
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise InvalidState(
-            f"cannot open the lock {path}: {error.strerror}", hint=f"look at it: ls -l {folder}"
-        ) from None
+    handle = _opened(path)
     started = time.monotonic()
     try:
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
+                if stays or _is_at(handle, path):
+                    break
+                # Its owner removed the file between our opening it and locking it: whoever comes makes a new one.
+                newer = _opened(path)
+                os.close(handle)
+                handle = newer
+                continue
             except OSError as error:
                 if error.errno not in (errno.EAGAIN, errno.EACCES, errno.EINTR):
                     raise
@@ -54,10 +58,31 @@ def locked(folder: str, timeout: float, what: str = "loopx command of this clone
             time.sleep(min(_POLL, timeout - waited))
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
-        yield handle
+        try:
+            yield handle
+        finally:
+            if not stays and _is_at(handle, path):
+                os.unlink(path)
     finally:
         # Closing drops the lock; the pid stays for whoever looks.
         os.close(handle)
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise InvalidState(
+            f"cannot open the lock {path}: {error.strerror}", hint=f"look at it: ls -l {os.path.dirname(path)}"
+        ) from None
+
+
+def _is_at(handle: int, path: str) -> bool:
+    """Whether the open file is the one that the path names."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:
+        return False
 
 
 def make_folder(folder: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from loopx_git.errors import Contention, InvalidState
+from loopx_git.store import lock
 from loopx_git.store.lock import locked, make_folder, read_file, write_file
 
 OWNER = """\
@@ -161,3 +162,47 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
     for name in ("folder", "pipe"):
         with pytest.raises(InvalidState, match="no plain file"):
             read_file(str(tmp_path / name), 9)
+
+
+def test_one_of_many_locks_is_removed_at_the_end(home: str) -> None:
+    with locked(home, 1, name="one", stays=False):
+        assert os.listdir(home) == ["one"]
+    assert os.listdir(home) == []
+    with pytest.raises(KeyError), locked(home, 1, name="one", stays=False):
+        raise KeyError
+    assert os.listdir(home) == []
+
+
+def test_who_waits_for_a_lock_that_is_removed_does_not_get_in_beside_the_next_owner(
+    home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The waiter has the file open; its owner removes it, and the next one makes a new file of that name."""
+    opened = lock._opened
+    first, again, go_on = threading.Event(), threading.Event(), threading.Event()
+    waiter: list[threading.Thread] = []
+    seen: list[bool] = []
+    held = False
+
+    def opening(path: str) -> int:
+        handle = opened(path)
+        if threading.current_thread() in waiter:
+            (again if first.is_set() else first).set()
+            go_on.wait(30)
+        return handle
+
+    def wait() -> None:
+        with locked(home, 30, name="one", stays=False):
+            seen.append(held)
+
+    monkeypatch.setattr(lock, "_opened", opening)
+    waiter.append(threading.Thread(target=wait))
+    with locked(home, 1, name="one", stays=False):
+        waiter[0].start()
+        assert first.wait(30)
+    with locked(home, 1, name="one", stays=False):
+        held = True
+        go_on.set()
+        assert again.wait(10), "it took the file that is gone for the lock"
+        held = False
+    waiter[0].join()
+    assert seen == [False]
