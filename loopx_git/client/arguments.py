@@ -189,7 +189,7 @@ KINDS: Mapping[str, Convert] = {
          "discard", "signatures", "need_check", "two_step", "verify", "worktree", "keep_worktree", "new", "take"),
         flag,
     ),
-    **dict.fromkeys(("sink", "on_lost", "say", "grace", "inbox"), anything),
+    **dict.fromkeys(("sink", "on_lost", "say", "grace", "inbox", "passed"), anything),
 }  # fmt: skip
 
 

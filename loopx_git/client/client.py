@@ -269,19 +269,24 @@ class Client:
 
     def hold(
         self, todo_id: str, *, agent_id: str | None = None, goal_id: str | None = None,
-        ttl: int | str | None = "unset", on_lost: Callable[[NotYourClaim], None] | None = None,
+        ttl: int | str | None = "unset", resume: bool = False,
+        on_lost: Callable[[NotYourClaim], None] | None = None,
     ) -> Hold:  # fmt: skip
-        """A context manager that claims a todo under a session of its own and renews it in the background."""
+        """A context manager that claims a todo under a session of its own and renews it in the background. What this
+        client's session holds already is gone on with; `resume` takes over from another session of the same agent."""
         from loopx_git.client.arguments import converted
         from loopx_git.client.hold import Hold
 
-        given = converted({"todo_id": todo_id, "agent_id": agent_id, "goal_id": goal_id, "ttl": ttl})
+        given = converted(
+            {"todo_id": todo_id, "agent_id": agent_id, "goal_id": goal_id, "ttl": ttl, "resume": resume}
+        )
         return Hold(self, given.pop("todo_id"), on_lost=on_lost, **given)
 
     def run(self, argv: Sequence[str], *, todo_id: str | None = None, **settings: Any) -> Run:
         """Claim a todo (None: the next that fits), work on it with the command `argv`, and settle it by the exit
-        code. Further settings: agent_id, goal_id, ttl, on_exit (the table, as text), branch, worktree,
-        keep_worktree, grace (seconds), say (told what happens)."""
+        code. Further settings: agent_id, goal_id, ttl, resume (take over from another session of the same agent),
+        on_exit (the table, as text), branch, worktree, keep_worktree, grace (seconds), say (told what happens),
+        passed (a dict, filled with the todos that were passed over because no place could be prepared for them)."""
         from loopx_git.client.arguments import converted, flag
         from loopx_git.client.run import run
 

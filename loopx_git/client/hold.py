@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from loopx_git.client.keep import Keeper
+from loopx_git.client.take import take
 from loopx_git.errors import NotYourClaim
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class Hold:
-    """A claim under a session of its own, renewed each third of its ttl by a thread.
+    """A claim under a session of its own, renewed each third of its ttl by a thread. What the caller's session holds
+    already is gone on with; `resume` takes over from another session of the same agent.
 
     `checkpoint()` raises NotYourClaim once the claim is lost; `on_lost` is called at that moment, from the
     thread. A renewal whose outcome is unknown keeps the claim until the holder's own deadline, then it counts as
@@ -24,8 +26,9 @@ class Hold:
 
     def __init__(
         self, client: Client, todo_id: str, *, agent_id: str | None, goal_id: str | None, ttl: int | str | None,
-        on_lost: Callable[[NotYourClaim], None] | None,
+        resume: bool, on_lost: Callable[[NotYourClaim], None] | None,
     ) -> None:  # fmt: skip
+        self._resume = resume
         self._client, self._todo_id, self._agent_id, self._goal_id = client, todo_id, agent_id, goal_id
         self._ttl, self._on_lost = ttl, on_lost
         self.session = f"h-{client.connection.hooks.entropy(8).hex()}"
@@ -70,14 +73,14 @@ class Hold:
     # -- the block
 
     def __enter__(self) -> Hold:
-        began = self._client.connection.hooks.clock.counting()
-        self.view = self._client.todo.claim(
-            self._todo_id, agent_id=self._agent_id, session=self.session, goal_id=self._goal_id, ttl=self._ttl,
-            exclusive=True,
+        taken = take(
+            self._client, self._todo_id, agent_id=self._agent_id, goal_id=self._goal_id, session=self.session,
+            ttl=self._ttl, resume=self._resume, way_on="client.hold('{todo}', resume=True)",
         )  # fmt: skip
+        self.view, self.session = taken.view, taken.session
         self._todo_id = self.view.id
         self._keeper = Keeper(
-            self._client, self.view.lease.lease, agent=self._agent_id, session=self.session, began=began,
+            self._client, self.view.lease.lease, agent=self._agent_id, session=self.session, began=taken.began,
             on_lost=self._on_lost,
         )  # fmt: skip
         if self.view.lease.lease.ttl_s is not None:

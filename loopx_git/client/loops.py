@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.identity import session_of_loop
+from loopx_git.client.take import explained
 from loopx_git.client.views import LeaseView, Reading
 from loopx_git.core import ids
 from loopx_git.core.change import Actor
@@ -17,7 +18,7 @@ from loopx_git.core.lease import Lease
 from loopx_git.core.loop import Loop, LoopStatus
 from loopx_git.core.peer import PeerStatus
 from loopx_git.core.plan_loop import owns, tracked
-from loopx_git.errors import UsageError
+from loopx_git.errors import HeldByAnother, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.attend import Inbox
@@ -94,7 +95,10 @@ class Loops:
         """
         actor = self.actor(name)
         command = ClaimTask(name, todo_id, goal_id, resume, force, reason)
-        answer = self._client.submit([command], actor, dry_run=dry_run, words=f"loop claim {name} {todo_id}")
+        try:
+            answer = self._client.submit([command], actor, dry_run=dry_run, words=f"loop claim {name} {todo_id}")
+        except HeldByAnother as error:
+            raise explained(error, name, f"git loopx loop claim {name} --task {{todo}} --resume") from None
         self._client.confirm(answer, actor)
         assert answer.tip is not None
         view = self._at(answer.tip, name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import resolve
@@ -35,12 +35,27 @@ class Picked:
     reading: Reading
 
 
+class Before(Protocol):
+    """What has to be ready before a todo is claimed: the place where it will be worked on."""
+
+    @property
+    def without(self) -> Container[str]:
+        """The todos that are not to be picked."""
+
+    def ready(self, view: TodoView) -> bool:
+        """Make it ready; False when that cannot be done: then the todo stands in `without`."""
+
+    def withdraw(self) -> None:
+        """The claim was not got: what was made for it goes again."""
+
+
 def pick(
     client: Client, *, claim: bool, agent_id: str | None = None, session: str | None = None,
     goal_id: str | None = None, ttl: int | str | None = "unset", dry_run: bool = False, fresh: bool = False,
-    offline: bool = False,
+    offline: bool = False, before: Before | None = None,
 ) -> Picked:  # fmt: skip
-    """The next todo for the caller; NotFound when nothing fits, saying what was passed over."""
+    """The next todo for the caller; NotFound when nothing fits, saying what was passed over. With `before` each one
+    is made ready before it is claimed, and left out where that fails."""
     actor = client.connection.actor(agent_id, session)
     if not actor.is_agent:
         raise UsageError("next needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
@@ -53,7 +68,8 @@ def pick(
         goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
         peer = _peer(snapshot, actor, client)
         few = min(FEW_MAX, max(FEW_MIN, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
-        fits, skipped = fitting(snapshot, goals, peer, actor, client.moment(), few)
+        without = () if before is None else before.without
+        fits, skipped = fitting(snapshot, goals, peer, actor, client.moment(), few, without)
         if not fits and reading.age > 0 and not offline:
             reading = client.read(fresh=True)
             continue
@@ -63,13 +79,19 @@ def pick(
         todo = drawn[int(client.connection.hooks.jitter() * len(drawn))] if claim else fits[0]
         if not claim:
             return Picked(client.view(snapshot, todo.goal, todo.id), skipped, (), 0, reading)
+        if before is not None and not before.ready(client.view(snapshot, todo.goal, todo.id)):
+            continue
         tries += 1
         try:
             view = client.todo.claim(
                 todo.id, agent_id=agent_id, session=session, goal_id=todo.goal, ttl=ttl, exclusive=True,
                 dry_run=dry_run,
             )  # fmt: skip
-        except (HeldByAnother, NotAllowed) as error:
+        except BaseException as error:
+            if before is not None:
+                before.withdraw()
+            if not isinstance(error, HeldByAnother | NotAllowed):
+                raise
             # Another was faster, or what it took stands in the way: the tip just read says so; look again there.
             lost.append(error.message)
             if client.connection.hooks.clock.counting() - started >= client.connection.settings.timeout:

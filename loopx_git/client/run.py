@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.attend import GRACE, Inbox, attend, exported, todo_file
-from loopx_git.client.settle import Outcome, parse, settle
-from loopx_git.client.workplace import Workplace, clear, prepare
-from loopx_git.errors import LoopXError, UsageError
+from loopx_git.client.places import Places, must_exist, none_prepared
+from loopx_git.client.settle import Outcome, Table, parse, settle
+from loopx_git.client.take import Taken, granted, known, preview, take
+from loopx_git.client.workplace import BadPlace, Workplace, clear
+from loopx_git.errors import Contention, LoopXError, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
@@ -37,44 +38,106 @@ class Run:
 
 def run(
     client: Client, argv: Sequence[str], *, todo_id: str | None = None, agent_id: str | None = None,
-    goal_id: str | None = None, ttl: int | str | None = "unset", on_exit: str | None = None, branch: bool = False,
-    worktree: bool = False, keep_worktree: bool = False, grace: float = GRACE, inbox: Inbox | None = None,
+    goal_id: str | None = None, ttl: int | str | None = "unset", resume: bool = False, on_exit: str | None = None,
+    branch: bool = False, worktree: bool = False, keep_worktree: bool = False, grace: float = GRACE,
+    inbox: Inbox | None = None, passed: dict[str, BadPlace] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Run:  # fmt: skip
     """Claim `todo_id` (None: pick the next that fits), run `argv` under the claim, settle it by the exit code.
 
-    The claim gets a session of its own. `inbox` brings ("signal", number) from the face; `say` is told what
-    happens, in one line each. Raises what claiming raises, UsageError when the command cannot be started
-    (nothing is claimed for one that is not there), NotYourClaim when the claim was lost on the way.
+    Its place is prepared before the claim. Of a pick, todos whose place cannot be prepared are passed over: they
+    stand in `passed` afterwards, and what stands there is not tried again; NonePrepared when nothing else is left.
+    The claim gets a session of its own, unless the caller's session holds the todo already: then it goes on with that
+    claim. `resume` takes over from another session of the same agent. `inbox` brings ("signal", number) from the
+    face; `say` is told what happens, in one line each. Raises what claiming raises, UsageError when the command
+    cannot be started (nothing is claimed for one that is not there), NotYourClaim when the claim was lost on the way.
     """
     if not argv:
         raise UsageError("name the command to run", hint="git loopx run --next -- COMMAND ARGUMENTS...")
+    if resume and todo_id is None:
+        raise UsageError("--resume takes over one todo", hint="name it: --todo-id TODO")
     table = parse(on_exit if on_exit is not None else client.connection.settings.on_exit)
-    must_exist(client, argv[0])
+    must_exist(client, argv[0], here=not worktree)
     session = client.connection.flags.get("session") or f"r-{client.connection.hooks.entropy(8).hex()}"
-    began = client.connection.hooks.clock.counting()
+    passed = {} if passed is None else passed
+    places = Places(client, argv[0], branch=branch, worktree=worktree, passed=passed, say=say)
     if todo_id is not None:
-        view = client.todo.claim(
-            todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, exclusive=True
-        )
+        taken = _of(client, todo_id, places, agent_id, goal_id, session, ttl, resume)
     else:
-        view = client.todo.next(claim=True, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl).view
-        began = _granted(client, view, began)
-    lease = view.lease.lease
-    say(f"{view.id} claimed by {lease.holder} (epoch {lease.epoch}): {view.todo.title}")
-    who: dict[str, Any] = {"agent": agent_id, "session": session}
+        taken = _next(client, places, agent_id, goal_id, session, ttl)
     try:
-        place = prepare(client, view, branch=branch, worktree=worktree)
+        return _work(client, argv, taken, places, table, agent_id, keep_worktree, grace, inbox or Inbox(), say)
+    finally:
+        places.close()
+
+
+def _of(
+    client: Client, todo_id: str, places: Places, agent: str | None, goal: str | None, session: str,
+    ttl: int | str | None, resume: bool,
+) -> Taken:  # fmt: skip
+    """One todo by name: what refuses the claim is said before anything is prepared."""
+    who: dict[str, Any] = {"agent_id": agent, "goal_id": goal, "session": session, "ttl": ttl, "resume": resume}
+    way_on = "git loopx run --todo-id {todo} --resume -- COMMAND ARGUMENTS..."
+    view = None if places.makes else known(client, todo_id, goal)
+    if view is None:
+        view = preview(client, todo_id, way_on=way_on, **who)
+    try:
+        places.must(view)
+    except Contention as busy:
+        raise NotAllowed(
+            f"another run of {view.id} is under way in this clone (pid {busy.about['pid']})",
+            hint=f"let it end; look: git loopx todo show {view.id}",
+            about={"todo_id": view.id, "pid": busy.about["pid"]},
+        ) from None
+    try:
+        return take(client, view.id, way_on=way_on, **who)
+    except BaseException:
+        places.withdraw()
+        raise
+
+
+def _next(
+    client: Client, places: Places, agent: str | None, goal: str | None, session: str, ttl: int | str | None
+) -> Taken:
+    from loopx_git.client.pick import pick
+
+    began = client.connection.hooks.clock.counting()
+    try:
+        # A place is made for the todo as it is now, with the branch that its last holder recorded.
+        view = pick(
+            client, claim=True, agent_id=agent, session=session, goal_id=goal, ttl=ttl, fresh=places.makes,
+            before=places,
+        ).view  # fmt: skip
+    except NotFound as nothing:
+        if places.passed:
+            raise none_prepared(places.passed, nothing) from None
+        raise
+    return Taken(view, session, granted(client, view, began), True)
+
+
+def _work(
+    client: Client, argv: Sequence[str], taken: Taken, places: Places, table: Table, agent: str | None,
+    keep_worktree: bool, grace: float, inbox: Inbox, say: Callable[[str], None],
+) -> Run:  # fmt: skip
+    """The command under the claim, and what becomes of it."""
+    view, session = taken.view, taken.session
+    lease = view.lease.lease
+    how = "claimed by" if taken.acquired else "is gone on with by"
+    say(f"{view.id} {how} {lease.holder} (epoch {lease.epoch}): {view.todo.title}")
+    who: dict[str, Any] = {"agent": agent, "session": session}
+    try:
+        place = places.settled(view)
         if place.branch is not None and place.branch != view.todo.branch:
-            view = client.todo.update(view.id, agent_id=agent_id, session=session, branch=place.branch)
+            view = client.todo.update(view.id, agent_id=agent, session=session, branch=place.branch)
         with todo_file(client, view) as file:
             env = {**client.connection.env, **exported(view, session, file, place.branch)}
             status, keeper, told = attend(
-                client, argv, lease, began=began, cwd=place.folder, env=env, inbox=inbox or Inbox(), grace=grace,
-                **who,
+                client, argv, lease, began=taken.began, cwd=place.folder, env=env, inbox=inbox, grace=grace,
+                keep=(places.handle,), **who,
             )  # fmt: skip
     except Exception:
-        _let_go(client, view, agent_id, session)
+        if taken.acquired:
+            _let_go(client, view, agent, session)
         raise
     lost = keeper.lost
     if lost is not None:
@@ -90,25 +153,6 @@ def run(
     if not keep_worktree and place.made and clear(client, place):
         say(f"the worktree {place.folder} was clean and is removed; the branch {place.branch} stays")
     return Run(view, status, outcome, note, told, place)
-
-
-def must_exist(client: Client, program: str) -> None:
-    """Before anything is claimed: a command that is not there is a mistake of the call, not of the todo."""
-    connection = client.connection
-    if "/" not in program and shutil.which(program, path=connection.env.get("PATH")) is None:
-        raise UsageError(f"there is no command {program!r}", hint="git loopx run --next -- COMMAND ARGUMENTS...")
-
-
-def _granted(client: Client, view: TodoView, fallback: float) -> float:
-    """When the try that won began, by the counting clock: its deadline is on disk."""
-    from loopx_git.core.lease import margin
-
-    lease = view.lease.lease
-    deadlines = client.connection.ledger.around.deadlines
-    left = None if deadlines is None else deadlines.remaining().get(lease.id)
-    if left is None or lease.ttl_s is None:
-        return fallback
-    return client.connection.hooks.clock.counting() + left - lease.ttl_s + margin(lease.ttl_s)
 
 
 def _settled(client: Client, view: TodoView, session: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loopx_git.client.attend import Inbox, attend, exported, todo_file
-from loopx_git.client.run import must_exist
+from loopx_git.client.places import must_exist
 from loopx_git.core import resolve
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held
@@ -62,7 +62,7 @@ def tick(
     """
     if not argv:
         raise UsageError("name the command of the tick", hint=f"git loopx loop tick {name} -- COMMAND ARGUMENTS...")
-    must_exist(client, argv[0])
+    must_exist(client, argv[0], here=True)
     actor = client.loop.actor(name)
     folder = os.path.join(client.connection.repository.home, "loops", f"{name}.tick")
     with ExitStack() as stack:
@@ -101,7 +101,8 @@ class _Course:
                 snapshot = client.snapshot(client.read_known())
         if held is None:
             wanted = task or (loop.current_task if moves and owns(snapshot, loop) is not None else None)
-            skipped = self._claim(snapshot, wanted, goal_id, moves)
+            # Also where the loop lives here: the task may be held by another session of its own agent.
+            skipped = self._claim(snapshot, wanted, goal_id, resume)
             if skipped is not None:
                 why, detail = skipped
                 return Tick(client.loop.show(name, offline=True)[0], why, detail, released=released)
@@ -119,7 +120,8 @@ class _Course:
         try:
             self.client.loop.claim(self.actor.name, task, goal_id=goal_id, resume=moves)
         except HeldByAnother as error:
-            return TAKEN, error.message
+            own = error.about.get("holder") == self.actor.name
+            return TAKEN, f"{error.message}; {error.hint}" if own else error.message
         except NotAllowed as error:
             if error.about.get("reason") in ("loop_has_task", "loop_elsewhere", "loop_halted"):
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from loopx_git.core import conditions, scope
@@ -29,11 +29,13 @@ def ranked(todos: Iterable[Todo]) -> list[Todo]:
 
 
 def fitting(
-    snapshot: Snapshot, goals: Sequence[str], peer: Peer, actor: Actor, moment: Moment, few: int
-) -> tuple[list[Todo], list[Skipped]]:
+    snapshot: Snapshot, goals: Sequence[str], peer: Peer, actor: Actor, moment: Moment, few: int,
+    without: Container[str] = (),
+) -> tuple[list[Todo], list[Skipped]]:  # fmt: skip
     """The best `few` todos that the peer could claim at this moment, and what was passed over on the way.
 
-    A todo that the caller's own agent holds is passed over too: it is being worked on.
+    A todo that the caller's own agent holds is passed over too: it is being worked on. So are those in `without`,
+    which the caller leaves out for reasons of its own.
     """
     fits: list[Todo] = []
     skipped: list[Skipped] = []
@@ -46,6 +48,8 @@ def fitting(
                 skipped.append(Skipped(todo.id, f"{todo.id} is {todo.status}"))
             continue
         why = why_not(snapshot, todo, peer, actor, moment)
+        if why is None and todo.id in without:
+            why = f"{todo.id} was passed over"
         if why is None:
             fits.append(todo)
             if len(fits) >= few:

@@ -33,13 +33,16 @@ class Aio:
 
     def hold(
         self, todo_id: str, *, agent_id: str | None = None, goal_id: str | None = None,
-        ttl: int | str | None = "unset",
+        ttl: int | str | None = "unset", resume: bool = False,
     ) -> AsyncHold:  # fmt: skip
         """`async with client.aio.hold(todo) as claim:` claims, renews in the background, and releases at the end.
 
         When the claim is lost the task inside the block is cancelled, and the block raises NotYourClaim.
         """
-        return AsyncHold(self, partial(self._client.hold, todo_id, agent_id=agent_id, goal_id=goal_id, ttl=ttl))
+        hold = partial(
+            self._client.hold, todo_id, agent_id=agent_id, goal_id=goal_id, ttl=ttl, resume=resume
+        )  # fmt: skip
+        return AsyncHold(self, hold)
 
     async def _call(self, function: Callable[[], T]) -> T:
         running = asyncio.get_running_loop().run_in_executor(self._thread, function)

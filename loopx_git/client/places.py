@@ -1,0 +1,143 @@
+"""The places of a run's todos: prepared before the claim, one runner of the clone at a time, withdrawn without it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from loopx_git.client.workplace import BadPlace, Workplace, prepare, withdraw
+from loopx_git.errors import Contention, NotAllowed, NotFound, UsageError
+from loopx_git.store.lock import locked
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.client.views import TodoView
+
+
+class NonePrepared(NotAllowed):
+    """Nothing is left to pick but todos whose place cannot be prepared."""
+
+
+class Places:
+    """Prepares the place of one todo after the other, until one is claimed.
+
+    `passed` has each todo whose place cannot be prepared, with the reason; it belongs to the caller, who may keep it
+    over many runs. `at` is the place that is ready; it stays this runner's, and its command's, until `close`.
+    """
+
+    def __init__(
+        self, client: Client, program: str, *, branch: bool, worktree: bool, passed: dict[str, BadPlace],
+        say: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._client, self._program, self._say = client, program, say
+        self._branch, self._worktree = branch, worktree
+        self.passed = passed
+        #: Todos that another runner of this clone is at, as far as this pick goes.
+        self._busy: set[str] = set()
+        self._lock: AbstractContextManager[int] | None = None
+        self.handle = -1
+        self.at: Workplace | None = None
+
+    @property
+    def makes(self) -> bool:
+        """Whether a place is made at all."""
+        return self._branch or self._worktree
+
+    # -- for the pick
+
+    @property
+    def without(self) -> frozenset[str]:
+        return frozenset(self.passed) | self._busy
+
+    def ready(self, view: TodoView) -> bool:
+        try:
+            self.must(view)
+        except Contention:
+            self._busy.add(view.id)
+            return False
+        except BadPlace as error:
+            self.passed[view.id] = error
+            self._say(f"{view.id} is passed over: {error.message}; next: {error.hint}")
+            return False
+        return True
+
+    def withdraw(self) -> None:
+        place, self.at = self.at, None
+        if place is not None and not withdraw(self._client, place):
+            self._say(f"{place.folder} stays: there is something in it that is not committed")
+        self.close()
+
+    # -- for one todo
+
+    def must(self, view: TodoView) -> None:
+        """Prepare the place of this todo. BadPlace, or Contention while another runner of the clone is at it."""
+        folder = os.path.join(self._client.connection.repository.home, "runs")
+        lock = locked(folder, 0.0, f"run of {view.id} in this clone", name=view.id, stays=False)
+        self.handle = lock.__enter__()
+        self._lock = lock
+        try:
+            self.at = prepare(self._client, view, branch=self._branch, worktree=self._worktree)
+            self._find_program(view, self.at)
+        except BaseException:
+            self.withdraw()
+            raise
+
+    def settled(self, view: TodoView) -> Workplace:
+        """The place of the todo that is claimed now. Another branch may have been recorded since it was looked at:
+        then its place is another one."""
+        assert self.at is not None
+        recorded = view.todo.branch
+        if self.at.branch is not None and recorded not in (None, self.at.branch):
+            self.withdraw()
+            self.must(view)
+        return self.at
+
+    def _find_program(self, view: TodoView, place: Workplace) -> None:
+        """A command that is named by a path must be there, seen from where it will work."""
+        if "/" not in self._program:
+            return
+        found = os.path.join(place.folder, self._program)
+        if os.path.isfile(found) and os.access(found, os.X_OK):
+            return
+        why = "is not there" if not os.path.exists(found) else "cannot be executed"
+        raise BadPlace(
+            f"{self._program} {why} in {place.folder} (branch {place.branch})",
+            hint=f"commit it on that branch, or name it by its full path; look: git log --oneline {place.branch}",
+            about={"todo_id": view.id, "folder": place.folder},
+        )
+
+    def close(self) -> None:
+        """Let another runner of this clone at the place."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.__exit__(None, None, None)
+
+
+def none_prepared(passed: dict[str, BadPlace], why: NotFound | None = None, done: int = 0) -> NonePrepared:
+    """The end of a run that passed todos over."""
+    first = next(iter(passed.values()))
+    more = f" and {len(passed) - 1} more" if len(passed) > 1 else ""
+    worked = "no todo was worked on" if not done else f"{done} todos were worked on"
+    return NonePrepared(
+        f"{worked}; passed over, since its place cannot be prepared: {next(iter(passed))}{more}: {first.message}",
+        hint=first.hint,
+        about={**({} if why is None else why.about),
+               "passed_over": [{"todo_id": todo, "folder": error.about["folder"], "why": error.message}
+                               for todo, error in passed.items()]},
+    )  # fmt: skip
+
+
+def must_exist(client: Client, program: str, *, here: bool) -> None:
+    """Before anything is claimed: a command that is not there is a mistake of the call, not of the todo. `here`: it
+    will work in the folder where the runner was started; else a path that is relative is looked for there later."""
+    connection = client.connection
+    if "/" not in program:
+        there = shutil.which(program, path=connection.env.get("PATH")) is not None
+    else:
+        found = os.path.join(connection.repository.cwd, program)
+        there = not (here or os.path.isabs(program)) or (os.path.isfile(found) and os.access(found, os.X_OK))
+    if not there:
+        raise UsageError(f"there is no command {program!r}", hint="git loopx run --next -- COMMAND ARGUMENTS...")

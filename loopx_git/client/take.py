@@ -1,0 +1,127 @@
+"""How `run` and `hold` come by their claim: by a new one, or by going on with the one that the caller has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loopx_git.core import resolve
+from loopx_git.core.lease import margin
+from loopx_git.errors import HeldByAnother, NotFound, NotYourClaim
+
+if TYPE_CHECKING:
+    from loopx_git.client.client import Client
+    from loopx_git.client.views import TodoView
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The todo, the session that holds it, from when its time counts on the holder's clock, and whether the claim is
+    new."""
+
+    view: TodoView
+    session: str
+    began: float
+    acquired: bool
+
+
+def take(
+    client: Client, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str, ttl: int | str | None,
+    resume: bool, way_on: str,
+) -> Taken:  # fmt: skip
+    """Claim the todo for `session`. What the caller's own session (of `todo claim`, say) holds already is gone on
+    with instead: renewed, under the same epoch. Another session of the same agent keeps it, unless `resume`.
+
+    HeldByAnother tells the way on for the latter, from the template `way_on` over {todo}.
+    """
+    clock = client.connection.hooks.clock
+    own = _own_session(client, todo_id, goal_id, agent_id)
+    if own is not None:
+        try:
+            return _gone_on(client, todo_id, goal_id, agent_id, own, ttl)
+        except NotYourClaim:
+            # It was, by what was known here; what the claim now says is about the tip just read.
+            own = None
+    began = clock.counting()
+    try:
+        view = client.todo.claim(
+            todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, exclusive=True
+        )
+    except HeldByAnother as error:
+        own = _own_session(client, todo_id, goal_id, agent_id)
+        if own is None:
+            raise explained(error, _name(client, agent_id), way_on) from None
+        return _gone_on(client, todo_id, goal_id, agent_id, own, ttl)
+    if not view.acquired:
+        # The session was given by name, or a transfer left it open: the renewal binds it.
+        return _gone_on(client, todo_id, goal_id, agent_id, session, ttl)
+    return Taken(view, session, granted(client, view, began), True)
+
+
+def preview(
+    client: Client, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str, ttl: int | str | None,
+    resume: bool, way_on: str,
+) -> TodoView:  # fmt: skip
+    """The todo, if `take` would get it at the tip as it is now; its errors if not. Nothing is written."""
+    if _own_session(client, todo_id, goal_id, agent_id) is None:
+        try:
+            return client.todo.claim(
+                todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, exclusive=True,
+                dry_run=True,
+            )  # fmt: skip
+        except HeldByAnother as error:
+            if _own_session(client, todo_id, goal_id, agent_id) is None:
+                raise explained(error, _name(client, agent_id), way_on) from None
+    found = known(client, todo_id, goal_id)
+    assert found is not None
+    return found
+
+
+def known(client: Client, todo_id: str, goal_id: str | None) -> TodoView | None:
+    """The todo at the tip that is known here; None where it is not known."""
+    snapshot = client.snapshot(client.read_known())
+    try:
+        return client.view(snapshot, *resolve.todo(snapshot, todo_id, goal_id))
+    except NotFound:
+        return None
+
+
+def granted(client: Client, view: TodoView, fallback: float) -> float:
+    """When the try that won began, by the counting clock: its deadline is on disk."""
+    lease = view.lease.lease
+    deadlines = client.connection.ledger.around.deadlines
+    left = None if deadlines is None else deadlines.remaining().get(lease.id)
+    if left is None or lease.ttl_s is None:
+        return fallback
+    return client.connection.hooks.clock.counting() + left - lease.ttl_s + margin(lease.ttl_s)
+
+
+def _own_session(client: Client, todo_id: str, goal_id: str | None, agent_id: str | None) -> str | None:
+    """The session in which the caller would act otherwise, if it holds the todo at the tip that is known here."""
+    found = known(client, todo_id, goal_id)
+    lease = None if found is None else found.lease.lease
+    if lease is None or lease.holder is None or lease.holder != _name(client, agent_id) or lease.session is None:
+        return None
+    return lease.session if lease.session == client.connection.actor(agent_id).session else None
+
+
+def _name(client: Client, agent_id: str | None) -> str | None:
+    return agent_id or client.connection.settings.agent
+
+
+def _gone_on(
+    client: Client, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: int | str | None
+) -> Taken:
+    began = client.connection.hooks.clock.counting()
+    lease = client.task_lease.renew(todo_id=todo_id, ttl=ttl, agent_id=agent_id, session=session).lease
+    view = known(client, lease.todo, goal_id)
+    assert view is not None
+    return Taken(view, session, granted(client, view, began), False)
+
+
+def explained(error: HeldByAnother, agent: str | None, way_on: str) -> HeldByAnother:
+    """The refusal, with the way on (a template over {todo}) where the caller's own agent holds the todo."""
+    if error.about.get("holder") != agent:
+        return error
+    hint = "if that session is gone: " + way_on.format(todo=error.about["todo_id"])
+    return HeldByAnother(error.message, hint=hint, about=error.about)
