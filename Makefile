@@ -14,7 +14,7 @@ PIP = $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 # Two targets of one `make -j` must not install into one .venv at the same time.
 .NOTPARALLEL:
-.PHONY: help venv demo test soak browser lint bench clean FORCE
+.PHONY: help venv demo pages test soak browser lint bench clean FORCE
 
 help: ## show this list (PYTHON=... picks an interpreter, ARGS="..." is handed to pytest)
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1	\2/p' Makefile
@@ -38,6 +38,12 @@ browser: .venv/stamp-test ## run the tests that need Chromium
 		test "$$status" -eq 5 || exit "$$status"; \
 		echo "No browser tests."; \
 	}
+
+pages: .venv/stamp-package ## make the pages of docs/ that are made from the program
+	$(PY) tools/commands_page.py > docs/cli.md
+	$(PY) tools/python_page.py > docs/python.md
+	$(PY) tools/rules_page.py > docs/rules.md
+	$(PY) tools/guard_page.py docs/guard.md
 
 lint: .venv/stamp-lint ## check style, format and types
 	$(PY) -m ruff check

@@ -1,4 +1,4 @@
-"""How each operation of `guard.operations` is done by a script: prepared without hooks, then done with them."""
+"""How each operation of `guard_operations` is done by a script: prepared without hooks, then done with them."""
 
 from __future__ import annotations
 

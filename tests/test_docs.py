@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands_page import page as commands_page
+from rules_page import page as rules_page
 
-from loopx_git.cli.commands_page import page as commands_page
-from loopx_git.cli.rules_page import page as rules_page
 from loopx_git.core.table import Effect, Hold, Operation
 from loopx_git.errors import BY_CODE
 
@@ -121,7 +121,7 @@ def test_the_script_in_the_quickstart_works(tmp_path: Path) -> None:
 
 
 def test_the_rules_page_is_made_from_the_table() -> None:
-    wanted = "python -m loopx_git.cli.rules_page > docs/rules.md"
+    wanted = "make pages"
     text = (DOCS / "rules.md").read_text("utf-8")
     assert text == rules_page(), wanted
     assert all(f"\n## {operation.value}\n" in text for operation in Operation)
@@ -129,7 +129,7 @@ def test_the_rules_page_is_made_from_the_table() -> None:
 
 
 def test_the_commands_page_is_made_from_the_program() -> None:
-    wanted = "python -m loopx_git.cli.commands_page > docs/cli.md"
+    wanted = "make pages"
     assert (DOCS / "cli.md").read_text("utf-8") == commands_page(), wanted
 
 

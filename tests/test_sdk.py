@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from clones import Clone, World
+from python_page import NAMESPACES, methods, page
 
 from loopx_git import HeldByAnother, LoopXClient, NotFound, NotInitialised, NotYourClaim
 from loopx_git.cli.commands.registry import GROUPS
-from loopx_git.cli.python_page import NAMESPACES, methods, page
 
 ROOT = Path(__file__).parent.parent
 #: Commands whose method has another name, or which are one of several things that a method does.
@@ -24,9 +24,7 @@ SAME = {
 
 
 def test_the_page_is_made_from_the_signatures() -> None:
-    assert (ROOT / "docs/python.md").read_text("utf-8") == page(), (
-        "python -m loopx_git.cli.python_page > docs/python.md"
-    )
+    assert (ROOT / "docs/python.md").read_text("utf-8") == page(), "make pages"
 
 
 @pytest.mark.parametrize("group", ["todo", "task_lease", "heartbeat", "goal", "peer", "policy"])

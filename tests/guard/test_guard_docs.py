@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 from clones import World, plant
+from guard_operations import OPERATIONS
+from guard_page import page
 from guard_scripts import SCRIPTS
 from sites import OFF, Site, make
 
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.install import uninstall
-from loopx_git.guard.operations import OPERATIONS
-from loopx_git.guard.operations_page import page
 from loopx_git.guard.policy import KEYS
 from loopx_git.guard.verdict import RULES
 
@@ -26,7 +26,7 @@ TEXT = (ROOT / "docs/guard.md").read_text("utf-8")
 
 
 def test_the_table_is_made_from_the_data() -> None:
-    assert page(TEXT) == TEXT, "python -m loopx_git.guard.operations_page"
+    assert page(TEXT) == TEXT, "make pages"
 
 
 def test_the_page_names_every_rule_and_every_key_of_the_policy() -> None:

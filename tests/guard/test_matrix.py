@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from clones import World
+from guard_operations import CLAIMS, HOOKINGS, OPERATIONS, PLACES, Operation, Seen, expected
 from guard_scripts import SCRIPTS
 from sites import Site, make
 
 from loopx_git.guard import push, state
-from loopx_git.guard.operations import CLAIMS, HOOKINGS, OPERATIONS, PLACES, Operation, Seen, expected
 
 Combination = tuple[str, str, str]
 PLAIN: dict[Combination, list[str]] = {("main", "plain", claim): list(SCRIPTS) for claim in CLAIMS}

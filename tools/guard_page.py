@@ -1,11 +1,11 @@
-"""The table of docs/guard.md: `python -m loopx_git.guard.operations_page` renews it; a test compares."""
+"""The table of docs/guard.md: `make pages` renews it; a test compares."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from loopx_git.guard.operations import CLAIMS, OPERATIONS, expected
+from guard_operations import CLAIMS, OPERATIONS, expected
 
 BEGIN, END = "<!-- operations: begin -->\n", "<!-- operations: end -->\n"
 _LOCAL = {

@@ -1,5 +1,4 @@
-"""docs/cli.md from the commands' own help: `python -m loopx_git.cli.commands_page > docs/cli.md`. A test compares
-them."""
+"""docs/cli.md from the commands' own help, for `make pages`. A test compares them."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from loopx_git.cli.main import ROOT, LazyGroup
 
 _HEAD = """# Commands
 
-`git loopx COMMAND -h` prints the same. This page is made from the program: `python -m loopx_git.cli.commands_page`.
+`git loopx COMMAND -h` prints the same. This page is made from the program: `make pages`.
 
 Every command takes the options of the first block, before or after its name. Every write takes `--dry-run`. With
 `--json` one object goes to standard output, an error as one object to standard error; [exit codes](exit-codes.md).

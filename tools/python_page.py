@@ -1,4 +1,4 @@
-"""docs/python.md from the SDK's own signatures: `python -m loopx_git.cli.python_page > docs/python.md`."""
+"""docs/python.md from the SDK's own signatures, for `make pages`. A test compares them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMESPACES: dict[str, type] = {
 _HEAD = """# Python
 
 `from loopx_git import LoopXClient`. What the command line does, it does through this client. This page is made
-from the program: `python -m loopx_git.cli.python_page`.
+from the program: `make pages`.
 
 Methods raise the errors of [exit codes](exit-codes.md) (`from loopx_git import HeldByAnother, NotYourClaim`), each
 with `message`, `hint`, `about` and `code`. One that raises has written nothing, except `OutcomeUnknown`: the same

@@ -1,4 +1,4 @@
-"""docs/rules.md from the table: `python -m loopx_git.cli.rules_page > docs/rules.md`. A test compares them."""
+"""docs/rules.md from the table, for `make pages`. A test compares them."""
 
 from __future__ import annotations
 
