@@ -71,8 +71,15 @@ def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
     facts = view.facts
     if facts.get("unchanged"):
         return [str(facts.get("message", f"{view.id}: nothing to do"))]
+    # Of a lease and a soft claim, which was meant depends on the goal: say it.
+    done += " (the soft claim)" if facts.get("released") == "soft claim" else ""
+    done = "noted, without the claim" if facts.get("without_claim") else done
     verb = f"would be {done}" if facts.get("dry_run") else done
     lines = [f"{view.id} {verb}: {safe(view.todo.title)}"]
+    if facts.get("goes_on"):
+        lines.append(f"  your {facts['goes_on']} of it goes on")
+    if facts.get("without_claim") and view.holder is not None:
+        lines.append(f"  {safe(view.holder)} holds it (epoch {view.epoch}) and is told with the next renewal")
     if facts.get("found"):
         lines.append("  (an earlier run of this very command had written it)")
     if view.acquired:

@@ -62,9 +62,9 @@ class TaskLease:
         self, lease_id: str | None = None, *, todo_id: str | None = None, agent_id: str | None = None,
         session: str | None = None,
     ) -> LeaseView:  # fmt: skip
-        """Release a lease by its id (todo@epoch) or its todo."""
+        """Release a lease by its id (todo@epoch) or its todo; a soft claim beside it goes on."""
         todo, epoch = split(named(lease_id, todo_id))
-        return self._client.todo.release(todo, epoch=epoch, agent_id=agent_id, session=session).lease
+        return self._client.todo.release(todo, epoch=epoch, agent_id=agent_id, session=session, exclusive=True).lease
 
     def inspect(
         self, lease_id: str | None = None, *, todo_id: str | None = None, fresh: bool = False, offline: bool = False

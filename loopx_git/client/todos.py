@@ -110,11 +110,14 @@ class Todos(TodoReads, TodoLife):
     def release(
         self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
         epoch: int | None = None, status: str | None = None, note: str | None = None, force: bool = False,
-        reason: str | None = None, dry_run: bool = False,
+        reason: str | None = None, exclusive: bool = False, dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
         """Let go of a claim. An operator ends somebody else's with `force` and `reason` (audited, epoch + 1).
 
-        The status "completed" is `complete`: its check runs first, and the claim ends in the same commit.
+        Of a lease and a soft claim beside it, in a goal whose claims are soft the soft claim is taken back, elsewhere
+        the lease is released; `epoch` or `exclusive` mean the lease. The view's facts tell which (`released`) and
+        which of the two `goes_on`. The status "completed" is `complete`: its check runs first, and the claim ends in
+        the same commit.
         """
         if status == Status.COMPLETED.value:
             return self._completed(
@@ -123,7 +126,7 @@ class Todos(TodoReads, TodoLife):
             )  # fmt: skip
         return self._on(
             Operation.RELEASE, todo_id, agent_id, session, dry_run,
-            goal=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason,
+            goal=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason, exclusive=exclusive,
         )  # fmt: skip
 
     unclaim = release
@@ -133,7 +136,11 @@ class Todos(TodoReads, TodoLife):
         epoch: int | None = None, status: str | None = None, note: str | None = None, force: bool = False,
         reason: str | None = None, dry_run: bool = False, **fields: Any,
     ) -> TodoView:  # fmt: skip
-        """Change status, notes or fields (title, body, priority, scope, ...) of a todo that the caller holds."""
+        """Change status, notes or fields (title, body, priority, scope, ...) of a todo that the caller holds.
+
+        A `note` and nothing else needs no claim: any registered peer adds one, and the holder's claim stays as it is
+        (with `epoch` it needs the claim). An operator changes the rest with `force` and `reason`.
+        """
         if status == Status.COMPLETED.value:
             return self._completed(
                 todo_id, force or bool(fields), agent_id=agent_id, session=session, goal_id=goal_id, epoch=epoch,

@@ -126,7 +126,10 @@ class TodoView:
         shown: dict[str, Any] = {"todo": todo_json(self.todo), "lease": self.lease.as_json()}
         if self.acquired is not None:
             shown["acquired"] = self.acquired
-        for name in ("unchanged", "former", "handover", "warnings", "dry_run", "found", "losses"):
+        for name in (
+            "unchanged", "former", "handover", "warnings", "dry_run", "found", "losses", "released", "goes_on",
+            "without_claim",
+        ):  # fmt: skip
             if self.facts.get(name):
                 shown[name] = self.facts[name]
         return shown

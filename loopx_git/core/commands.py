@@ -105,11 +105,12 @@ class OnTodo:
     epoch    the caller's claim by number; any other current epoch refuses the operation
     force    an operator acts on somebody else's todo; `reason` is then required and audited
     ttl      for a claim or renewal: seconds, None (no bound) or `unset` (the policy's, or unchanged)
-    status   for release and update: the status to leave the todo in
+    status   for release, unsoft and update: the status to leave the todo in
     fields   for update: new values by Todo attribute
     note     text appended to the notes
     to       for transfer: the receiving agent
-    exclusive  for claim: a lease even where the goal's claims are soft
+    exclusive  the lease is meant: for claim even where the goal's claims are soft, for release even where the
+             caller has a soft claim, for update no note beside somebody's claim
     successor  for supersede and complete: the todo that carries on, or with `successor_title` the id of the
                todo that is made for it
     validated  for complete: the todo's validate command, once it has been run and has passed

@@ -152,7 +152,7 @@ def count(snapshot: Snapshot, command: CountTick, actor: Actor, moment: Moment, 
         return replace(base, writes=writes, facts={**facts, "released": task})
     if not is_over(snapshot.todo(goal, task)):
         return replace(base, writes=(PutLoop(after),))
-    asked = OnTodo(Operation.RELEASE, task, goal, renewals=())
+    asked = OnTodo(Operation.RELEASE, task, goal, exclusive=True, renewals=())
     released = decide(snapshot, asked, actor, moment, request)
     writes = (*released.writes, PutLoop(replace(after, current_task=None)))
     return replace(base, writes=writes, epoch=released.epoch, facts={**facts, "released": task})

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from loopx_git.core import conditions, ids, resolve, succession
+from loopx_git.core import conditions, ids, meaning, resolve, succession
 from loopx_git.core.change import Actor, ChangeSet, Op, PutLease, PutPeer, PutTodo, Write
 from loopx_git.core.claim import acquired, ended, fenced, handed_over, hold_of, is_abandoned, renewed
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.edit import edited, with_note
 from loopx_git.core.lease import Ended, Lease, Moment, expires_at, is_due, is_late
-from loopx_git.core.peer import ClaimMode, Peer, PeerStatus
+from loopx_git.core.peer import Peer, PeerStatus
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.table import FINISHED, FORCEABLE, REASONS, Effect, Hold, Operation, Row, Verdict, look_up
@@ -20,7 +20,12 @@ from loopx_git.core.times import check_ttl, format_time
 from loopx_git.core.todo import SETTABLE, Status, Todo, bad_line
 from loopx_git.errors import BY_CODE, LoopXError, NotAllowed, UsageError
 
-_OP = {Operation.RESUME: Op.CLAIM, Operation.UNSOFT: Op.SOFT}
+_OP = {
+    Operation.RESUME: Op.CLAIM,
+    Operation.UNSOFT: Op.SOFT,
+    Operation.NOTE: Op.UPDATE,
+    Operation.TRIAGE: Op.UPDATE,
+}
 _ENDS = {
     Operation.RELEASE: Ended.RELEASED,
     Operation.COMPLETE: Ended.COMPLETED,
@@ -42,18 +47,21 @@ def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, re
     _check_call(command, actor)
     goal, todo_id = resolve.todo(snapshot, command.todo, command.goal)
     todo = snapshot.todo(goal, todo_id)
-    soft = claims_softly(snapshot, goal)
-    if soft and command.operation is Operation.CLAIM and not command.exclusive and not command.force:
-        command = replace(command, operation=Operation.SOFT)
+    soft = meaning.claims_softly(snapshot, goal)
     lease = snapshot.lease(goal, todo_id) or Lease(todo_id)
     abandoned = is_abandoned(lease, snapshot, moment)
     hold = hold_of(lease, actor, command.epoch, moment, snapshot.policy.claims_skew, abandoned=abandoned)
     if soft and hold in (Hold.FREE, Hold.WAS_MINE) and actor.name in todo.soft_claims:
         hold = Hold.SOFT
+    command = meaning.meant(command, todo, actor, hold, soft=soft)
     row = look_up(command.operation, todo.state, hold, command.force)
-    facts: dict[str, Any] = {"todo": todo_id, "goal": goal, "hold": hold.value}
+    facts: dict[str, Any] = {"todo": todo_id, "goal": goal, "hold": hold.value, "operation": command.operation.value}
     if command.operation is Operation.SOFT:
         facts["soft"] = True
+    if command.operation in (Operation.RELEASE, Operation.UNSOFT):
+        facts |= meaning.taken_back(command, todo, actor, hold)
+    if command.operation is Operation.NOTE:
+        facts["without_claim"] = True
     op = _OP.get(command.operation) or Op(command.operation.value)
     base = ChangeSet(op, actor, "", goal=goal, todo=todo_id, epoch=lease.epoch, facts=facts)
     if row.verdict is Verdict.REFUSE:
@@ -61,20 +69,8 @@ def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, re
     if row.verdict is Verdict.NOTHING:
         message = REASONS[row.reason].message.format(**_words(command, todo, lease))
         return replace(base, facts={**facts, "unchanged": row.reason, "message": message})
-    if hold is Hold.SOFT and command.fields:
-        raise NotAllowed(
-            f"a soft claim changes status and notes only, not {', '.join(sorted(command.fields))}",
-            hint=f"git loopx task-lease acquire {todo_id}",
-            about={"todo_id": todo_id},
-        )
+    meaning.check_soft(command, todo, hold, row)
     return _Grant(snapshot, command, actor, moment, request, todo, lease, row).change_set(base)
-
-
-def claims_softly(snapshot: Snapshot, goal: str) -> bool:
-    """What a plain claim means in a goal: its own word, else the policy's."""
-    stored = snapshot.goal(goal)
-    mode = snapshot.policy.claims_mode if stored is None or stored.claims is None else stored.claims
-    return mode is ClaimMode.SOFT
 
 
 def refusal(row: Row, command: OnTodo, todo: Todo, lease: Lease) -> LoopXError:
@@ -128,13 +124,14 @@ def _check_call(command: OnTodo, actor: Actor) -> None:
         carried = " --by-title 'what carries on'" if other == "supersede" else ""
         hint = f"git loopx todo {other} {command.todo}{carried}" if other else "one of " + ", ".join(SETTABLE)
         raise UsageError(f"the status {command.status!r} cannot be set", hint=hint)
-    if command.status is not None and operation not in (Operation.UPDATE, Operation.RELEASE):
+    if command.status is not None and operation not in (Operation.UPDATE, Operation.RELEASE, Operation.UNSOFT):
         raise UsageError(f"{operation} gives no status", hint=f"git loopx todo update {command.todo} --status STATUS")
     if operation is Operation.UPDATE and not (command.status or command.fields or command.note):
         raise UsageError(
             "this update names nothing to change",
             hint=f"git loopx todo update {command.todo} --status in_progress, or --note TEXT",
         )
+    meaning.check(command)
     if isinstance(command.ttl, int):
         try:
             check_ttl(command.ttl)
@@ -173,7 +170,7 @@ class _Grant:
     def change_set(self, base: ChangeSet) -> ChangeSet:
         for effect in self.row.effects:
             _EFFECTS[effect](self)
-        self._note()
+        self._append_note()
         if self.command.status is not None and Effect.BACK not in self.row.effects:
             self.todo = replace(self.todo, status=Status(self.command.status))
         unbound = self.lease.holder is not None and self.lease.session is None
@@ -201,7 +198,7 @@ class _Grant:
             writes=tuple(writes),
             epoch=self.lease.epoch,
             prev=self.prev,
-            reason=self.command.reason,
+            reason=meaning.NOTE_REASON if self.command.operation is Operation.NOTE else self.command.reason,
             code=self.command.code,
             renewed=renewed_ids,
             facts=facts,
@@ -307,6 +304,24 @@ class _Grant:
         left = tuple(name for name in self.todo.soft_claims if name != self.actor.name)
         self.todo = replace(self.todo, soft_claims=left)
 
+    def leave(self) -> None:
+        """A status that is given is set with every other one."""
+        self.soft_remove()
+        if not self.todo.soft_claims and self.todo.status is Status.IN_PROGRESS:
+            self.todo = replace(self.todo, status=Status.OPEN)
+
+    def note(self) -> None:
+        """The note itself is appended with every other one; here it is asked who may."""
+        peer = self.snapshot.peer(self.actor.name)
+        if peer is None or peer.agent != self.actor.name or peer.status is PeerStatus.RETIRED:
+            raise NotAllowed(
+                f"{self.actor.name} is no registered peer, and a note without the claim is for peers",
+                hint=f"git loopx peer register {self.actor.name}"
+                if peer is None
+                else f"git loopx peer show {peer.agent}",
+                about={"agent": self.actor.name},
+            )
+
     # -- what the effects need
 
     def _acts_as_holder(self) -> bool:
@@ -352,7 +367,7 @@ class _Grant:
             if unmet is not None:
                 raise unmet.error()
 
-    def _note(self) -> None:
+    def _append_note(self) -> None:
         if self.command.note is not None:
             self.todo = with_note(self.todo, self.command.note, self.actor, self.moment)
 

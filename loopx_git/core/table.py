@@ -17,14 +17,17 @@ from loopx_git.core.todo import TERMINAL, Status
 
 
 class Operation(StrEnum):
-    """What is asked of one todo. RESUME is `claim --resume`; UNSOFT is `release --soft`; RECLAIM
-    returns a lapsed todo to the pool."""
+    """What is asked of one todo. RESUME is `claim --resume`; UNSOFT takes a soft claim back; RECLAIM returns a
+    lapsed todo to the pool. NOTE and TRIAGE are updates that leave the claim and its holder alone: a note by any
+    peer, and an operator's change of nothing but priority and labels (`core.meaning` tells them from UPDATE)."""
 
     CLAIM = "claim"
     RESUME = "resume"
     RENEW = "renew"
     RELEASE = "release"
     UPDATE = "update"
+    NOTE = "note"
+    TRIAGE = "triage"
     COMPLETE = "complete"
     SUPERSEDE = "supersede"
     CANCEL = "cancel"
@@ -88,6 +91,8 @@ class Effect(StrEnum):
     MOVE = "move"
     SOFT_ADD = "soft_add"
     SOFT_REMOVE = "soft_remove"
+    LEAVE = "leave"
+    NOTE = "note"
 
 
 EFFECT_WORDS: Mapping[Effect, str] = {
@@ -105,6 +110,9 @@ EFFECT_WORDS: Mapping[Effect, str] = {
     Effect.MOVE: "todo: into the archive folder",
     Effect.SOFT_ADD: "todo: the caller among soft_claims",
     Effect.SOFT_REMOVE: "todo: the caller not among soft_claims",
+    Effect.LEAVE: "todo: the caller not among soft_claims; the last of them puts in_progress back to open, or leaves "
+    "the status given",
+    Effect.NOTE: "todo: the note at its end, and nothing else",
 }
 
 
@@ -169,6 +177,11 @@ REASONS: Mapping[str, Reason] = {
         "{todo} is not yours: nobody holds it (epoch {epoch}, status {status})",
         "git loopx todo claim {todo}",
     ),
+    "only_soft": Reason(
+        12,
+        "{todo} is yours softly only: nobody has its lease (epoch {epoch}, status {status})",
+        "git loopx task-lease acquire {todo}",
+    ),
     "not_held_ended": Reason(
         12, "{todo} is not yours: it is {status} and nobody holds it (epoch {epoch})", "git loopx todo show {todo}"
     ),
@@ -206,7 +219,8 @@ _OVER = _ENDED | _ARCHIVED
 _ALL = _LIVE | _OVER
 
 _SOFT = frozenset({Hold.SOFT})
-_FREE = frozenset({Hold.FREE, Hold.WAS_MINE}) | _SOFT
+_WAS_MINE = frozenset({Hold.WAS_MINE})
+_FREE = frozenset({Hold.FREE}) | _WAS_MINE | _SOFT
 _MINE = frozenset({Hold.MINE})
 _LATE = frozenset({Hold.LATE})
 _OWN = _MINE | _LATE
@@ -219,9 +233,13 @@ _STALE = frozenset({Hold.STALE})
 
 _O, _E = Operation, Effect
 #: Operations that act on the caller's own claim: without one they answer 12.
-NEEDS_CLAIM = frozenset({_O.RENEW, _O.RELEASE, _O.UPDATE, _O.COMPLETE, _O.SUPERSEDE, _O.CANCEL, _O.TRANSFER})
+NEEDS_CLAIM = frozenset(
+    {_O.RENEW, _O.RELEASE, _O.UPDATE, _O.TRIAGE, _O.COMPLETE, _O.SUPERSEDE, _O.CANCEL, _O.TRANSFER}
+)
+#: Of these, what a soft claim is enough for, in a goal whose claims are soft, while nobody has the lease.
+SOFTLY = frozenset({_O.UPDATE, _O.COMPLETE, _O.SUPERSEDE, _O.CANCEL})
 #: What an operator may do with --force --reason. A claim is forced for a loop only (`loop claim --force`).
-FORCEABLE = frozenset({_O.CLAIM, _O.RELEASE, _O.UPDATE, _O.SUPERSEDE, _O.CANCEL, _O.TRANSFER})
+FORCEABLE = frozenset({_O.CLAIM, _O.RELEASE, _O.UPDATE, _O.TRIAGE, _O.SUPERSEDE, _O.CANCEL, _O.TRANSFER})
 #: The status that FINISH writes.
 FINISHED: Mapping[Operation, Status] = {
     _O.COMPLETE: Status.COMPLETED,
@@ -270,22 +288,31 @@ ROWS: tuple[Row, ...] = (
     _answer(_ACQUIRING, _STUCK, _FREE | frozenset({Hold.OTHER_LAPSED}), "not_ready"),
     _answer(_ACQUIRING, _OVER, _FREE, "ended"),
     # -- what needs the caller's claim
-    _answer(NEEDS_CLAIM - {_O.UPDATE}, _LIVE, _FREE, "not_held", forced=False),
-    _answer([_O.UPDATE], _LIVE, _FREE - _SOFT, "not_held", forced=False),
-    _grant([_O.UPDATE], _LIVE, _SOFT, (_E.EDIT,), forced=False),
+    _answer(NEEDS_CLAIM, _LIVE, _FREE - _SOFT, "not_held", forced=False),
+    _answer(NEEDS_CLAIM - SOFTLY, _LIVE, _SOFT, "only_soft", forced=False),
     _answer(NEEDS_CLAIM, _LIVE, _FOREIGN, "not_yours", forced=False),
     _answer(NEEDS_CLAIM - {_O.COMPLETE}, _OVER, _FREE, "not_held_ended", forced=False),
     _answer(NEEDS_CLAIM - {_O.RENEW, _O.RELEASE}, _LIVE, _LATE, "late", forced=False),
     _grant([_O.RENEW], _LIVE, _OWN, (_E.RENEW,), forced=False),
     _grant([_O.RELEASE], _LIVE, _OWN, (_E.END, _E.BACK)),
-    _grant([_O.UPDATE], _LIVE, _MINE, (_E.EDIT,), forced=False),
+    _grant([_O.UPDATE], _LIVE, _MINE | _SOFT, (_E.EDIT,), forced=False),
+    _grant([_O.TRIAGE], _LIVE, _MINE, (_E.EDIT,), forced=False),
     _grant([_O.COMPLETE], _READY | _BLOCKED, _MINE, (_E.END, _E.FINISH), forced=False),
-    _answer([_O.COMPLETE], _HUMAN, _MINE, "needs_human", forced=False),
-    _answer([_O.COMPLETE], _DONE, frozenset({Hold.WAS_MINE}), "already_done", forced=False),
+    # Under a soft claim there is no lease to end: the record stays as it is.
+    _grant([_O.COMPLETE], _READY | _BLOCKED, _SOFT, (_E.FINISH,), forced=False),
+    _answer([_O.COMPLETE], _HUMAN, _MINE | _SOFT, "needs_human", forced=False),
+    _answer([_O.COMPLETE], _DONE, _WAS_MINE, "already_done", forced=False),
     _answer([_O.COMPLETE], _DONE, frozenset({Hold.FREE}) | _SOFT, "not_held_ended", forced=False),
     _answer([_O.COMPLETE], _OVER - _DONE, _FREE, "not_held_ended", forced=False),
     _grant(_ENDING, _LIVE, _MINE, (_E.END, _E.FINISH), forced=False),
+    _grant(_ENDING, _LIVE, _SOFT, (_E.FINISH,), forced=False),
     _grant([_O.TRANSFER], _LIVE, _MINE, (_E.HANDOVER,), forced=False),
+    # -- what needs no claim and leaves the holder, its epoch and its lease alone
+    _grant([_O.NOTE], _LIVE, (_FREE - _WAS_MINE) | _FOREIGN | _MINE, (_E.NOTE,)),
+    _answer([_O.NOTE], _LIVE, _WAS_MINE, "not_held"),
+    _answer([_O.NOTE], _LIVE, _LATE, "late"),
+    _answer([_O.NOTE], _OVER, _FREE, "not_held_ended"),
+    _grant([_O.TRIAGE], _LIVE, _HELD | _FREE, (_E.EDIT,), forced=True),
     # -- an operator with --force --reason
     _answer([_O.RELEASE], _ALL, _FREE, "nobody", forced=True),
     _grant([_O.RELEASE], _LIVE, _FOREIGN, (*_FORCED_END, _E.BACK), forced=True),
@@ -306,7 +333,8 @@ ROWS: tuple[Row, ...] = (
     _answer([_O.ARCHIVE], _LIVE, _FREE | _HELD, "not_ended", forced=False),
     _grant([_O.SOFT], _LIVE, _FREE | _HELD, (_E.SOFT_ADD,), forced=False),
     _answer([_O.SOFT], _OVER, _FREE, "ended", forced=False),
-    _grant([_O.UNSOFT], _LIVE, _FREE | _HELD, (_E.SOFT_REMOVE,), forced=False),
+    _grant([_O.UNSOFT], _LIVE, (_FREE - _SOFT) | _HELD, (_E.SOFT_REMOVE,), forced=False),
+    _grant([_O.UNSOFT], _LIVE, _SOFT, (_E.LEAVE,), forced=False),
     _answer([_O.UNSOFT], _OVER, _FREE, "ended", forced=False),
     # -- heartbeat reclaim: what has lapsed goes back to the pool
     _grant([_O.RECLAIM], _LIVE, _LAPSED, (_E.END, _E.ATTEMPT, _E.BACK), forced=False),

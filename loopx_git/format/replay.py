@@ -31,6 +31,7 @@ from loopx_git.core.commands import (
 )
 from loopx_git.core.fields import EDITABLE
 from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.core.peer import GoalStatus
 from loopx_git.core.plan import plan
 from loopx_git.core.table import Operation
@@ -258,6 +259,9 @@ def _on_todo(
             raise _Wrong("note", f"the note's time {note[0].time!r} is no UTC timestamp") from None
     elif message.renew and operation is not Operation.RENEW:
         now = _renewed_at(after, message.renew[0]) or now
+    if operation is Operation.UPDATE and message.reason == NOTE_REASON:
+        # Whatever else it changed is then not what the planner would have written.
+        operation, fields = Operation.NOTE, {}
     if operation in (Operation.RELEASE, Operation.UPDATE):
         status = new.status.value
         if operation is Operation.UPDATE and status == old.status and (fields or note):
@@ -273,8 +277,8 @@ def _on_todo(
         command_operation,
         todo_id,
         goal,
-        force=message.reason is not None,
-        reason=message.reason,
+        force=message.reason is not None and operation is not Operation.NOTE,
+        reason=None if operation is Operation.NOTE else message.reason,
         ttl=lease_new.ttl_s,
         status=status,
         fields=fields,
@@ -292,7 +296,8 @@ def _on_todo(
         if gone and gone != [message.agent]:
             return DropSoftClaim(todo_id, gone[0]), _soon(at)
         if message.agent not in new.soft_claims:
-            command = replace(command, operation=Operation.UNSOFT)
+            # As with a release: to which status the last one leaves it is its own choice.
+            command = replace(command, operation=Operation.UNSOFT, status=new.status.value)
     return command, moment
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loopx_git.core.change import Op
+from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.errors import InvalidState
 from loopx_git.format.message import Message
 
@@ -29,7 +31,8 @@ class Pusher:
             )
         if said.agent not in self.agents:
             return f"{self.name} pushes an operation of {said.agent}"
-        if said.reason is not None and self.operator is False:
+        note = said.op is Op.UPDATE and said.reason == NOTE_REASON
+        if said.reason is not None and not note and self.operator is False:
             return f"{self.name} is no operator, and this operation is forced"
         return ""
 

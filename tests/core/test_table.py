@@ -23,6 +23,7 @@ from loopx_git.core.table import (
     NEEDS_CLAIM,
     REASONS,
     ROWS,
+    SOFTLY,
     Effect,
     Hold,
     Operation,
@@ -126,13 +127,33 @@ def test_what_needs_the_claim_answers_12_without_it() -> None:
     for operation in NEEDS_CLAIM:
         for status in set(Status) - OVER:
             for hold in set(Hold) - {Hold.MINE, Hold.LATE}:
-                softly = (operation, hold) == (Operation.UPDATE, Hold.SOFT)
-                assert look_up(operation, status, hold, False).code == (0 if softly else 12)
+                softly = operation in SOFTLY and hold is Hold.SOFT
+                human = operation is Operation.COMPLETE and status is Status.NEEDS_HUMAN
+                assert look_up(operation, status, hold, False).code == (12 if not softly else 15 if human else 0)
             for hold in (Hold.MINE, Hold.LATE):
                 row = look_up(operation, status, hold, False)
                 in_time = hold is Hold.MINE or operation in (Operation.RENEW, Operation.RELEASE)
                 needs_human = operation is Operation.COMPLETE and status is Status.NEEDS_HUMAN
                 assert row.code == (0 if in_time and not needs_human else 12 if not in_time else 15)
+
+
+def test_a_soft_claim_writes_no_lease() -> None:
+    """What it grants leaves the record as it is: no lease is made, ended or fenced by it."""
+    for operation in (*SOFTLY, Operation.SOFT, Operation.UNSOFT):
+        for status in set(Status) - OVER:
+            assert not LEASE_EFFECTS & set(look_up(operation, status, Hold.SOFT, False).effects)
+
+
+def test_a_note_and_a_triage_leave_the_claim_alone() -> None:
+    """Anybody's note, an operator's priority and labels: neither epoch, holder nor lease changes."""
+    for status in set(Status) - OVER:
+        for hold in set(Hold) - {Hold.STALE, Hold.WAS_MINE, Hold.LATE}:
+            assert look_up(Operation.NOTE, status, hold, False).effects == (Effect.NOTE,)
+        for hold in set(Hold) - {Hold.STALE}:
+            assert look_up(Operation.TRIAGE, status, hold, True).effects == (Effect.EDIT,)
+            unforced = look_up(Operation.TRIAGE, status, hold, False)
+            assert unforced.code == (0 if hold is Hold.MINE else 12)
+    assert Operation.NOTE not in NEEDS_CLAIM and Operation.NOTE not in FORCEABLE
 
 
 def test_an_ended_todo_is_changed_by_nothing_but_reopen_and_archive() -> None:
@@ -262,7 +283,14 @@ def command_of(operation: Operation, hold: Hold, scene: Scene, forced: bool) -> 
         case Operation.UPDATE:
             # A soft claim changes status and notes only.
             fields = {} if hold is Hold.SOFT else {"title": "another title"}
-            return replace(command, fields=fields, note="so far")
+            # A note alone would be a NOTE where the claim is another's; an exclusive update is the claim's.
+            return replace(command, fields=fields, note="so far", exclusive=True)
+        case Operation.NOTE:
+            return replace(command, note="so far")
+        case Operation.TRIAGE:
+            return replace(command, fields={"priority": 0, "labels": ("urgent",)})
+        case Operation.RELEASE:
+            return replace(command, exclusive=True)
         case Operation.TRANSFER:
             return replace(command, to="carol")
         case Operation.SUPERSEDE:
@@ -308,9 +336,9 @@ def expected(command: OnTodo, row: Row, before: Todo, lease: Lease, actor: Actor
                 lease = Lease(tid(1), lease.epoch + 1, "carol", None, 0, lease.ttl_s, NOW, NOW, REQUEST)
             case Effect.BACK:
                 todo = replace(todo, status=Status.OPEN if todo.status is Status.IN_PROGRESS else todo.status)
-            case Effect.EDIT:
-                note = Note(format_time(NOW), actor.name, "so far")
-                todo = replace(todo, notes=(note,), **command.fields)
+            case Effect.EDIT | Effect.NOTE:
+                notes = () if command.note is None else (Note(format_time(NOW), actor.name, command.note),)
+                todo = replace(todo, notes=notes, **command.fields)
             case Effect.FINISH:
                 done = NOW if operation is Operation.COMPLETE else None
                 link = todo.successor if operation is not Operation.SUPERSEDE else tid(2)
@@ -325,6 +353,10 @@ def expected(command: OnTodo, row: Row, before: Todo, lease: Lease, actor: Actor
                 todo = replace(todo, soft_claims=tuple(dict.fromkeys((*todo.soft_claims, actor.name))))
             case Effect.SOFT_REMOVE:
                 todo = replace(todo, soft_claims=tuple(n for n in todo.soft_claims if n != actor.name))
+            case Effect.LEAVE:
+                left = tuple(n for n in todo.soft_claims if n != actor.name)
+                opens = todo.status is Status.IN_PROGRESS and not left
+                todo = replace(todo, soft_claims=left, status=Status.OPEN if opens else todo.status)
     if lease.holder == actor.name and lease.session is None:
         # The first write of the new holder binds the session that a transfer left open.
         lease = replace(lease, session=actor.session)
@@ -351,9 +383,17 @@ def test_the_planner_answers_each_cell_as_its_row_says(operation: Operation, sta
 
 
 def check_cell(operation: Operation, status: Status, hold: Hold, forced: bool, scene: Scene) -> None:
+    alone = hold is Hold.SOFT or operation is Operation.UNSOFT
+    for others in [("carol",), ()] if alone else [("carol",)]:
+        check_scene(operation, status, hold, forced, scene, others)
+
+
+def check_scene(
+    operation: Operation, status: Status, hold: Hold, forced: bool, scene: Scene, others: tuple[str, ...]
+) -> None:
     actor, lease = ALICE, scene.lease or Lease(tid(1))
     softly = operation is Operation.UNSOFT or hold is Hold.SOFT
-    before = stored(status, scene.lease, "carol", *([actor.name] if softly else []))
+    before = stored(status, scene.lease, *others, *([actor.name] if softly else []))
     mode = goal_of("main", claims=ClaimMode.SOFT if hold is Hold.SOFT else None)
     other = todo_of(2, supersedes=(tid(1),) if before.successor else ())
     snapshot = state(mode, before, other, *([scene.lease] if scene.lease else []))

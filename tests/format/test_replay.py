@@ -40,6 +40,7 @@ from loopx_git.core.commands import (
 )
 from loopx_git.core.lease import Ended, Lease
 from loopx_git.core.loop import LoopStatus
+from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.core.peer import ClaimMode, PeerKind, PeerStatus
 from loopx_git.core.table import FORCEABLE, NEEDS_CLAIM, Effect, Operation, look_up
 from loopx_git.core.todo import Note, Status
@@ -112,11 +113,7 @@ class Story:
             if isinstance(command, CreateGoal) and command.goal not in self.goals:
                 self.goals.append(command.goal)
             if isinstance(command, OnTodo) and "unchanged" not in facts:
-                operation = (
-                    Operation.SOFT
-                    if facts.get("soft") and command.operation is Operation.CLAIM
-                    else command.operation
-                )
+                operation = Operation(facts["operation"])
                 for status in Status:
                     row = look_up(operation, status, facts["hold"], command.force)
                     self.effects.update(row.effects)
@@ -308,6 +305,9 @@ class Tale:
         self.do("bind", OnTodo(Operation.UPDATE, tid(1), note="mine"), CAROL)
         self.do("release", OnTodo(Operation.RELEASE, tid(0)), ALICE)
         self.do("claim_again", OnTodo(Operation.CLAIM, tid(0)), BOB)
+        self.do("note", OnTodo(Operation.UPDATE, tid(0), note="beside it"), CAROL)
+        urgent = {"priority": 1, "labels": ("urgent",)}
+        self.do("triage", OnTodo(Operation.UPDATE, tid(0), fields=urgent, force=True, reason="urgent"), OPERATOR)
         self.do("force", OnTodo(Operation.RELEASE, tid(0), force=True, reason="gone"), OPERATOR)
         self.do("complete", OnTodo(Operation.COMPLETE, tid(1)), CAROL)
         self.do("claim_2", OnTodo(Operation.CLAIM, tid(2)), CAROL)
@@ -538,6 +538,26 @@ MUTATIONS: list[tuple[str, str, Mutation]] = [
     ("update", "a second note", todo(notes=lambda notes: (*notes, SECOND))),
     ("update", "a note of somebody else", raw(layout.todo("main", tid(0)), b" alice: half", b" bob: half")),
     ("edit", "a note is changed", raw(layout.todo("main", tid(0)), b" alice: half", b" alice: done")),
+    ("note", "a title with it", todo(title="something else")),
+    ("note", "a priority with it", todo(priority=4)),
+    ("note", "labels with it", todo(labels=("mine",))),
+    ("note", "a status with it", todo(status=Status.BLOCKED)),
+    ("note", "a scope with it", todo(scope=("src",))),
+    ("note", "a soft claim with it", todo(soft_claims=("carol",))),
+    ("note", "two notes", todo(notes=lambda notes: (*notes, SECOND))),
+    ("note", "in somebody else's name", raw(layout.todo("main", tid(0)), b" carol: beside it", b" bob: beside it")),
+    ("note", "a former note is changed", raw(layout.todo("main", tid(0)), b" alice: half", b" alice: done")),
+    ("note", "the holder's lease renewed", lease(seq=up)),
+    ("note", "the holder's claim ended", lease(holder=None, session=None, ttl_s=None, ended=Ended.RELEASED)),
+    ("note", "another todo too", todo(5, title="something else")),
+    ("note", "says nothing of a note", says(reason=None)),
+    ("note", "says that somebody unknown wrote it", says(agent="mallory")),
+    ("note", "says epoch + 1", says(epoch=up)),
+    ("note", "says that a claim ended", says(prev="bob@2")),
+    ("triage", "without a reason", says(reason=None)),
+    ("triage", "said to be a note", says(reason=NOTE_REASON)),
+    ("triage", "the holder's lease renewed", lease(seq=up)),
+    ("triage", "another todo's priority", todo(5, priority=0)),
     ("edit", "another todo's title", todo(5, title="something else")),
     ("edit", "another todo's note", todo(5, notes=(NOTE,))),
     ("edit", "when it was added", todo(created_at=at(5))),

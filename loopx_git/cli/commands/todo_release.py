@@ -22,7 +22,10 @@ def main(
     face: Face, todo: str, goal_id: str | None, epoch: int | None, status: str | None, note: str | None,
     force: bool, reason: str | None, soft: bool, dry_run: bool,
 ) -> None:  # fmt: skip
-    """Let go of a claim. A claim of somebody else takes --force --reason, and its epoch is fenced off."""
+    """Let go of a claim. A claim of somebody else takes --force --reason, and its epoch is fenced off.
+
+    Where you have a lease and a soft claim: in a goal with soft claims the soft one is taken back, else the lease.
+    """
     if soft:
         if force or reason or status or note or epoch is not None:
             raise UsageError("--soft takes back a soft claim and does nothing else", hint="leave out the rest")

@@ -48,7 +48,10 @@ _LISTS = {
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
 @todo_argument
 def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
-    """Change a todo that you hold: status, notes, fields."""
+    """Change a todo that you hold: status, notes, fields. A note alone needs no claim.
+
+    An operator changes another's todo with --force --reason; priority and labels leave the claim as it is.
+    """
     from loopx_git.cli.values import time_of, words_of
 
     agent = given["claimed_by"]
