@@ -52,6 +52,24 @@ def test_the_job_that_writes_runs_nothing_of_the_change() -> None:
     assert "pull_request_target" not in WORKFLOW.read_text("utf-8")
 
 
+def test_foreign_actions_are_pinned_by_commit() -> None:
+    ours = ROOT / ".github/workflows/ci.yml"
+    used = [
+        line.split("uses:")[1].strip()
+        for path in (ACTION, WORKFLOW, ours)
+        for line in path.read_text("utf-8").splitlines()
+        if "uses:" in line and "OWNER/loopx-git" not in line
+    ]
+    assert len(used) == 6
+    assert [name for name in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v[0-9.]+", name)] == []
+
+
+def test_our_own_pipeline_runs_what_everybody_runs() -> None:
+    steps = loaded(ROOT / ".github/workflows/ci.yml")["jobs"]["check"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == [".ci/run"]
+    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+
+
 def test_no_expression_stands_in_a_script() -> None:
     found_scripts = list(scripts())
     assert len(found_scripts) == 4
