@@ -35,6 +35,15 @@ def read(home: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("version") == VERSION else None
 
 
+def tip(home: str) -> str | None:
+    """The tip of a remote that the file is of, which was a checked one; None where there is no such file."""
+    from loopx_git.core import ids
+
+    claims = read(home) or {}
+    found = None if claims.get("here") else claims.get("tip")
+    return found if isinstance(found, str) and ids.OID.fullmatch(found) else None
+
+
 def read_plain(path: str) -> str | None:
     """A small file of ours as text; None for what is absent, a symbolic link, or no plain file."""
     try:

@@ -135,6 +135,7 @@ class Client:
     def read(self, *, fresh: bool = False, offline: bool = False) -> Reading:
         """The tip to read from. Fetches first when the knowledge is older than sync.max_age, always when
         `fresh`, never when `offline`; an unreachable remote is a warning unless `fresh`."""
+        self.connection.offline = offline
         ledger, settings = self.connection.ledger, self.connection.settings
         known, age = ledger.tip(), self._age()
         if offline:
@@ -213,6 +214,7 @@ class Client:
                 raise not_initialised()
             return plan_group(snapshot, commands, actor, moment, request)
 
+        self.connection.offline = False
         settings, ledger = self.connection.settings, self.connection.ledger
         job = Job(
             decide=decide,

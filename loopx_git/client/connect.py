@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loopx_git import __version__
-from loopx_git.client import identity, location
+from loopx_git.client import claims_file, identity, location
 from loopx_git.client.config import HERE, Settings, resolve
 from loopx_git.core.change import Actor
 from loopx_git.errors import InvalidState
@@ -19,6 +19,7 @@ from loopx_git.store.repository import Repository, open_repository
 
 if TYPE_CHECKING:
     from loopx_git.store.base import Progress, Publisher
+    from loopx_git.store.coord import Mender
     from loopx_git.store.ledger import Ledger
     from loopx_git.store.objects import PygitObjects
     from loopx_git.store.remote import RemotePublisher
@@ -47,6 +48,10 @@ class Connection:
         self.settings: Settings = resolve(self.repository, flags, env)
         self.committer = self.repository.committer()
         self._ledger: Ledger | None = None
+        #: Whether nothing may be fetched now, not even to replace a damaged coord.git.
+        self.offline = False
+        self._notes: list[str] = []
+        self._menders: list[Mender] = []
 
     def actor(self, agent: str | None = None, session: str | None = None) -> Actor:
         """The configured actor, or the one named."""
@@ -102,6 +107,8 @@ class Connection:
             first_sight=FirstSight(self.repository.home, self.hooks.clock),
             failpoint=self.hooks.failpoint,
             progress=self.hooks.progress,
+            notes=self._notes,
+            mended=lambda: sum(mender.times for mender in self._menders),
         )
         return Ledger(around, self.repository.home)
 
@@ -111,7 +118,10 @@ class Connection:
 
         repository, settings = self.repository, self.settings
         if settings.remote == HERE:
-            objects = PygitObjects(repository.common_dir, self._signer(scrubbed(self.env)))
+            objects = PygitObjects(
+                repository.common_dir,
+                self._signer(with_config(scrubbed(self.env), signing_settings(repository.config))),
+            )
             cwd = repository.top or repository.git_dir
             return LocalPublisher(objects, repository.common_dir, settings.ref, repository.env, cwd), objects
         return self.open_remote()
@@ -130,18 +140,34 @@ class Connection:
 
     def open_remote(self) -> tuple[RemotePublisher, PygitObjects]:
         """coord.git and the publisher on it, for the remote that the settings name."""
+        from loopx_git.store.coord import Mender
         from loopx_git.store.objects import PygitObjects
-        from loopx_git.store.remote import RemotePublisher, ensure_coord
+        from loopx_git.store.remote import RemotePublisher
 
         repository, settings = self.repository, self.settings
         clean = scrubbed(self.env)
         path = os.path.join(repository.home, "coord.git")
-        ensure_coord(path, clean)
-        fetch_url, push_url = repository.urls(settings.remote)
-        passed = transport_settings(repository.config, settings.remote, fetch_url, push_url)
-        env = with_config(clean, passed)
-        objects = PygitObjects(path, self._signer(env))
-        return RemotePublisher(objects, path, settings.ref, env, depth=settings.depth), objects
+        urls = repository.urls(settings.remote)
+        env = with_config(clean, transport_settings(repository.config, settings.remote, *urls))
+
+        def publisher_in(place: str) -> RemotePublisher:
+            return RemotePublisher(PygitObjects(place), place, settings.ref, env, depth=settings.depth)
+
+        mender = Mender(
+            path=path,
+            env=clean,
+            timeout=settings.timeout,
+            fetch=lambda place: publisher_in(place).fetch(settings.timeout),
+            deepen=lambda place: publisher_in(place).deepen(settings.timeout),
+            remembered=lambda: claims_file.tip(repository.home),
+            offline=lambda: self.offline,
+            notes=self._notes,
+        )
+        self._menders.append(mender)
+        mender.ready()
+        objects = PygitObjects(path, self._signer(env), mender.mend)
+        publisher = RemotePublisher(objects, path, settings.ref, env, depth=settings.depth, mender=mender)
+        return publisher, objects
 
     def _signer(self, env: Mapping[str, str]) -> Any:
         if not self.settings.sign:

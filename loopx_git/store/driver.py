@@ -66,6 +66,8 @@ class Surroundings:
     failpoint: Callable[[str], None] = lambda name: None
     progress: Progress | None = None
     notes: list[str] = field(default_factory=list)
+    #: How often the store was replaced because it was damaged.
+    mended: Callable[[], int] = lambda: 0
 
 
 #: Commits that are checked before the progress is kept.

@@ -93,7 +93,7 @@ class LandingPublisher(RemotePublisher):
     """The publisher whose push carries the code along: both refs move, or neither does."""
 
     def __init__(self, inner: RemotePublisher, code: Code, folder: str) -> None:
-        super().__init__(inner.objects, inner.path, inner.ref, inner.env, depth=inner.depth)
+        super().__init__(inner.objects, inner.path, inner.ref, inner.env, depth=inner.depth, mender=inner.mender)
         self.code, self.folder = code, folder
 
     def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from loopx_git.core.change import Actor
-from loopx_git.errors import NotInitialised, RemoteFailure
+from loopx_git.errors import InvalidState, NotInitialised, RemoteFailure
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.store import transaction as tx
 from loopx_git.store.base import Fetched, Publisher
@@ -97,6 +97,16 @@ class Ledger:
     def submit(self, job: Job) -> Answer:
         """Publish one job, or raise its refusal. An identical command that landed earlier without answering
         its asker is answered now, and not repeated."""
+        before = self.around.mended()
+        try:
+            return self._submit(job)
+        except InvalidState:
+            if self.around.mended() == before:
+                raise
+            # What was built and not pushed went with the damaged store: all of it is built again.
+            return self._submit(job)
+
+    def _submit(self, job: Job) -> Answer:
         started = self.around.clock.counting()
         with self._lock(job.limits.budget):
             earlier = None if job.dry_run else self._settle(job, started)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.store.base import Fetched, Pushed, PushKind
+from loopx_git.store.coord import PENDING
 from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.process import git
-from loopx_git.store.remote import LOOSE_MAX, PENDING, loose_objects
+from loopx_git.store.remote import LOOSE_MAX, loose_objects
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects

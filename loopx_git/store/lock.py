@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,8 @@ from loopx_git.errors import Contention, InvalidState
 
 #: Seconds between two tries for the lock.
 _POLL = 0.01
+#: The locks that a thread of this process holds: who holds it may not wait for it.
+_HELD: set[tuple[str, int]] = set()
 
 
 @contextmanager
@@ -58,9 +61,12 @@ def locked(
             time.sleep(min(_POLL, timeout - waited))
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
+        mark = (os.path.realpath(path), threading.get_ident())
+        _HELD.add(mark)
         try:
             yield handle
         finally:
+            _HELD.discard(mark)
             if not stays and _is_at(handle, path):
                 os.unlink(path)
     finally:
@@ -83,6 +89,11 @@ def _is_at(handle: int, path: str) -> bool:
         return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:
         return False
+
+
+def held(folder: str) -> bool:
+    """Whether this thread holds the lock of that folder."""
+    return (os.path.realpath(os.path.join(folder, "lock")), threading.get_ident()) in _HELD
 
 
 def make_folder(folder: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState
@@ -23,14 +24,26 @@ _DEEPEST = 50
 COMMIT_MAX = 262_144
 #: (commit content without signature) -> the signature to put into its header.
 Signer = Callable[[bytes], str]
+#: (what could not be read, the id of the object where one is known) -> whether the store is another one now.
+Mend = Callable[[str, str | None], bool]
+T = TypeVar("T")
 
 
 class PygitObjects:
-    """Objects in one repository's object store. Never its network, never its index or work tree."""
+    """Objects in one repository's object store. Never its network, never its index or work tree.
 
-    def __init__(self, git_dir: str, signer: Signer | None = None) -> None:
+    `mend` is asked where an object cannot be read; without it the store is not ours to replace.
+    """
+
+    def __init__(self, git_dir: str, signer: Signer | None = None, mend: Mend | None = None) -> None:
+        self.git_dir, self.signer, self.mend = git_dir, signer, mend
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Open what is at the path now."""
         import pygit2
 
+        git_dir = self.git_dir
         try:
             self.repo = pygit2.Repository(git_dir)
         except (pygit2.GitError, KeyError) as error:
@@ -39,15 +52,39 @@ class PygitObjects:
                 hint="without a remote, loopx needs an ordinary sha1 repository: git loopx doctor",
                 about={"file": git_dir},
             ) from None
-        self.signer = signer
 
     def also_in(self, folders: Sequence[str]) -> None:
         """Read objects in these object directories, too: what is received lies aside until it is accepted."""
         for folder in folders:
             self.repo.odb.add_disk_alternate(folder)
 
+    def read(self, what: Callable[[], T], oid: str | None = None) -> T:
+        """The answer of `what`, which reads objects by their ids: once more where the store had to be mended.
+        InvalidState with the file where an object is damaged or missing (`oid`, where it is known)."""
+        import pygit2
+
+        try:
+            return what()
+        except (pygit2.GitError, KeyError, ValueError, OSError) as error:
+            said = str(error.args[0]) if error.args else type(error).__name__
+            if self.mend is not None and self.mend(said, oid):
+                self.reopen()
+                return what()
+            file = os.path.join(self.git_dir, "objects")
+            if oid is not None and os.path.lexists(loose := os.path.join(file, oid[:2], oid[2:])):
+                file = loose
+            raise InvalidState(
+                f"{file}: {f'object {oid}' if oid else 'an object'} cannot be read: {said}",
+                hint=f"git -C {self.git_dir} fsck" if self.mend is None else "git loopx sync",
+                about={"file": file},
+            ) from error
+
+    def load(self, oid: pygit2.Oid) -> Any:
+        """An object that must be here, because another one names it."""
+        return self.read(lambda: self.repo[oid], str(oid))
+
     def tree(self, commit: str) -> GitTree:
-        return GitTree(self.repo, self._commit(commit).tree)
+        return GitTree(self, self.load(self._commit(commit).tree_id))
 
     def commit(self, oid: str) -> Commit:
         found = self._commit(oid)
@@ -72,10 +109,10 @@ class PygitObjects:
             raise _invalid(oid, "is no object id")
         if oid not in self.repo:
             raise _invalid(oid, "is not in the object store")
-        size = self.repo.odb.read_header(oid)[1]
+        size = self.read(lambda: self.repo.odb.read_header(oid)[1], oid)
         if size > COMMIT_MAX:
             raise _invalid(oid, f"is larger than {COMMIT_MAX} bytes")
-        found = self.repo[oid]
+        found = self.read(lambda: self.repo[oid], oid)
         if not isinstance(found, pygit2.Commit):
             raise _invalid(oid, "is not a commit")
         return found
@@ -89,7 +126,7 @@ class PygitObjects:
         import pygit2
 
         onto = draft.onto or parent
-        base = None if onto is None else self._commit(onto).tree
+        base = None if onto is None else self.load(self._commit(onto).tree_id)
         nested: dict[str, Any] = {}
         for path, data in draft.files.items():
             *folders, name = path.split("/")
@@ -119,7 +156,8 @@ class PygitObjects:
         for name, change in changes.items():
             if isinstance(change, dict):
                 below = base[name] if base is not None and name in base else None
-                written = self._write(below if isinstance(below, pygit2.Tree) else None, change)
+                folder = self.load(below.id) if isinstance(below, pygit2.Tree) else None
+                written = self._write(folder, change)
                 mode = _FOLDER
             else:
                 written = None if change is None else self.repo.create_blob(change)
@@ -131,10 +169,10 @@ class PygitObjects:
         return builder.write() if len(builder) else None
 
     def changed(self, parent: str | None, oid: str) -> Sequence[str]:
-        new = self._commit(oid).tree
-        old = None if parent is None else self._commit(parent).tree
+        new = self.load(self._commit(oid).tree_id)
+        old = None if parent is None else self.load(self._commit(parent).tree_id)
         found: list[str] = []
-        _differ(self.repo, old, new, "", found, [CHANGED_MAX])
+        self._differ(old, new, "", found, [CHANGED_MAX])
         return sorted(found)
 
     def merge_base(self, one: str, two: str) -> str | None:
@@ -147,7 +185,7 @@ class PygitObjects:
             return new in self.repo
         if old not in self.repo or new not in self.repo:
             return False
-        return self.repo.descendant_of(new, old)
+        return self.read(lambda: self.repo.descendant_of(new, old))
 
     def between(self, old: str | None, new: str, limit: int) -> Sequence[str]:
         """First parents only: a commit with two parents is no operation, and the check of it says so."""
@@ -156,44 +194,49 @@ class PygitObjects:
         while current is not None and current != old and len(found) < limit:
             found.append(current)
             parents = self._commit(current).parent_ids
-            current = str(parents[0]) if parents and str(parents[0]) in self.repo else None
+            current = str(parents[0]) if parents and self._goes_on(str(parents[0])) else None
         return found[::-1]
 
+    def _goes_on(self, parent: str) -> bool:
+        """False where the history was cut on purpose; a commit that is missing otherwise is no beginning."""
+        if parent in self.repo:
+            return True
+        return not self.repo.is_shallow and self.read(lambda: self.repo[parent], parent) is not None
 
-def _differ(
-    repo: pygit2.Repository, old: pygit2.Tree | None, new: pygit2.Tree | None, prefix: str, found: list[str],
-    left: list[int],
-) -> None:  # fmt: skip
-    """Collect the paths that differ, entry by entry: names are compared as bytes, so none is overlooked.
+    def _differ(
+        self, old: pygit2.Tree | None, new: pygit2.Tree | None, prefix: str, found: list[str], left: list[int]
+    ) -> None:
+        """Collect the paths that differ, entry by entry: names are compared as bytes, so none is overlooked.
 
-    `left` counts down the entries that may differ: a few small trees can name more paths than anybody has time for.
-    """
-    import pygit2
+        `left` counts down the entries that may differ: a few small trees can name more paths than anybody has time
+        for.
+        """
+        import pygit2
 
-    before = {entry.name: entry for entry in old} if old is not None else {}
-    after = {entry.name: entry for entry in new} if new is not None else {}
-    for name in before.keys() | after.keys():
-        one, two = before.get(name), after.get(name)
-        if one is not None and two is not None and one.id == two.id and one.filemode == two.filemode:
-            continue
-        left[0] -= 1
-        if left[0] < 0 or prefix.count("/") > _DEEPEST:
-            raise InvalidState(
-                f"a commit changes more than {CHANGED_MAX} entries, or too deep ones", hint="git loopx verify"
-            )
-        path = f"{prefix}{name}"
-        folders = [item if isinstance(item, pygit2.Tree) else None for item in (one, two)]
-        if folders[0] is not None or folders[1] is not None:
-            _differ(repo, folders[0], folders[1], path + "/", found, left)
-        if any(item is not None and not isinstance(item, pygit2.Tree) for item in (one, two)):
-            found.append(path)
+        before = {entry.name: entry for entry in old} if old is not None else {}
+        after = {entry.name: entry for entry in new} if new is not None else {}
+        for name in before.keys() | after.keys():
+            one, two = before.get(name), after.get(name)
+            if one is not None and two is not None and one.id == two.id and one.filemode == two.filemode:
+                continue
+            left[0] -= 1
+            if left[0] < 0 or prefix.count("/") > _DEEPEST:
+                raise InvalidState(
+                    f"a commit changes more than {CHANGED_MAX} entries, or too deep ones", hint="git loopx verify"
+                )
+            path = f"{prefix}{name}"
+            folders = [self.load(item.id) if isinstance(item, pygit2.Tree) else None for item in (one, two)]
+            if folders[0] is not None or folders[1] is not None:
+                self._differ(folders[0], folders[1], path + "/", found, left)
+            if any(item is not None and not isinstance(item, pygit2.Tree) for item in (one, two)):
+                found.append(path)
 
 
 class GitTree:
     """A commit's tree. Files must be plain (100644) and small; folders are folders; all else is InvalidState."""
 
-    def __init__(self, repo: pygit2.Repository, root: pygit2.Tree) -> None:
-        self.repo = repo
+    def __init__(self, objects: PygitObjects, root: pygit2.Tree) -> None:
+        self.objects = objects
         self._folders: dict[str, pygit2.Tree | None] = {"": root}
 
     def _folder(self, path: str) -> pygit2.Tree | None:
@@ -201,9 +244,10 @@ class GitTree:
             parent, _, name = path.rpartition("/")
             above = self._folder(parent)
             entry = above[name] if above is not None and name in above else None
-            if entry is not None and entry.filemode != _FOLDER:
-                entry = None
-            self._folders[path] = entry  # type: ignore[assignment]
+            if entry is None or entry.filemode != _FOLDER:
+                self._folders[path] = None
+            else:
+                self._folders[path] = self.objects.load(entry.id)
         return self._folders[path]
 
     def _entry(self, path: str) -> Any:
@@ -224,14 +268,15 @@ class GitTree:
                 about={"file": path},
             )
         # The header alone: an object of any size is not brought into memory to be told its size.
-        size = self.repo.odb.read_header(entry.id)[1]
+        objects, oid = self.objects, entry.id
+        size = objects.read(lambda: objects.repo.odb.read_header(oid)[1], str(oid))
         if size > BLOB_MAX:
             raise InvalidState(
                 f"{path} has {size} bytes; {BLOB_MAX} at most",
                 hint="git loopx verify",
                 about={"file": path},
             )
-        return bytes(entry.data)
+        return bytes(objects.load(oid).data)
 
     def names(self, folder: str) -> Sequence[str]:
         found = self._folder(folder)

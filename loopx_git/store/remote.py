@@ -8,25 +8,21 @@ whose fate is open.
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from loopx_git.errors import InvalidState, RemoteFailure
+from loopx_git.errors import RemoteFailure
 from loopx_git.store.base import Fetched, Pushed, PushKind
+from loopx_git.store.coord import FETCHED, PENDING, TIP, Mender
 from loopx_git.store.environment import REMOTE, at
-from loopx_git.store.lock import make_folder
 from loopx_git.store.outcome import classify
 from loopx_git.store.process import Finished, git
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects
 
-FETCHED = "refs/loopx/fetched"
-TIP = "refs/loopx/tip"
-PENDING = "refs/loopx/pending/"
 #: Loose objects past which coord.git is packed.
 LOOSE_MAX = 2000
 #: How long another git's lock on our own ref is respected, in seconds; moving one ref takes milliseconds.
@@ -51,41 +47,15 @@ PINNED = (
 )  # fmt: skip
 
 
-def ensure_coord(path: str, env: Mapping[str, str]) -> None:
-    """Make coord.git if it is not there: built aside, then renamed, so that it is whole or absent."""
-    if os.path.isdir(os.path.join(path, "objects")):
-        return
-    make_folder(os.path.dirname(path))
-    aside = f"{path}.{os.getpid()}.tmp"
-    shutil.rmtree(aside, ignore_errors=True)
-    args = [
-        "init",
-        "--quiet",
-        "--bare",
-        "--template=",
-        "--object-format=sha1",
-        "--initial-branch=unused",
-        aside,
-    ]
-    done = git(args, cwd=os.path.dirname(path), env=env, timeout=30)
-    if done.code:
-        raise InvalidState(f"cannot create {path}: {done.complaint}", hint="git loopx doctor")
-    try:
-        os.rename(aside, path)
-    except OSError as error:
-        shutil.rmtree(aside, ignore_errors=True)
-        if not os.path.isdir(os.path.join(path, "objects")):
-            raise InvalidState(f"cannot create {path}: {error.strerror}", hint=f"ls -l {path}") from None
-
-
 class RemotePublisher:
     """Publishes `ref` of the remote that the environment's configuration calls `coord`."""
 
     def __init__(
-        self, objects: PygitObjects, path: str, ref: str, env: Mapping[str, str], *, depth: int | None = None
-    ) -> None:
+        self, objects: PygitObjects, path: str, ref: str, env: Mapping[str, str], *, depth: int | None = None,
+        mender: Mender | None = None,
+    ) -> None:  # fmt: skip
         self.objects, self.path, self.ref, self.env, self.depth = objects, path, ref, env, depth
-        self.fetched = FETCHED
+        self.mender, self.fetched = mender, FETCHED
 
     def _git(self, args: Sequence[str], timeout: float) -> Finished:
         return git([*PINNED, *args], cwd=self.path, env=at(self.path, self.env), timeout=timeout)
@@ -109,8 +79,9 @@ class RemotePublisher:
         if self.depth is not None and self.known_tip() is None:
             # Depth belongs to the first fetch only: a second one would be refused as non-fast-forward.
             args.append(f"--depth={self.depth}")
+        args += ["--", REMOTE, f"+{self.ref}:{self.fetched}"]
         self._outwait_locks(self.fetched)
-        done = self._git([*args, "--", REMOTE, f"+{self.ref}:{self.fetched}"], timeout)
+        done = self._git(args, timeout)
         if done.code == 0:
             return Fetched(self._read(self.fetched))
         # An absent ref and an unreachable remote both end with 128; ls-remote tells them apart by its code.
@@ -118,7 +89,19 @@ class RemotePublisher:
         rows = [row.split("\t") for row in listed.text.splitlines()]
         if listed.code == 2 or (listed.code == 0 and not any(row[-1] == self.ref for row in rows)):
             return Fetched(None)
+        # The remote answers and the ref is there: what failed may be our own repository.
+        if listed.code == 0 and not done.timed_out and self._mended(f"git fetch: {done.complaint}"):
+            done = self._git(args, timeout)
+            if done.code == 0:
+                return Fetched(self._read(self.fetched))
         return Fetched(error=done.complaint or f"git fetch ended with {done.code}")
+
+    def _mended(self, why: str) -> bool:
+        """Whether our repository was at fault and is another one now."""
+        if self.mender is None or not self.mender.mend(why):
+            return False
+        self.objects.reopen()
+        return True
 
     def deepen(self, timeout: float) -> None:
         """Bring the rest of a history whose beginning was left out; nothing to do where it is whole."""
@@ -162,7 +145,21 @@ class RemotePublisher:
         done = self._git([*args, REMOTE, f"{oid}:{self.ref}"], timeout)
         if done.code == 127:
             return Pushed(PushKind.UNKNOWN, False, done.complaint)
-        return classify(done, self.ref)
+        return self._told(done, classify(done, self.ref), parent, oid)
+
+    def _told(self, done: Finished, pushed: Pushed, parent: str | None, oid: str) -> Pushed:
+        """What a push came to, once a repository of ours that cannot give away its own objects is told from a
+        connection that broke: from such a one nothing was sent."""
+        if pushed.kind not in (PushKind.UNKNOWN, PushKind.BROKEN) or done.timed_out or self.mender is None:
+            return pushed
+        wanted = f"{oid}\n" if parent is None else f"{oid}\n^{parent}\n"
+        packed = git(
+            [*PINNED, "pack-objects", "--revs", "--stdout", "--quiet"], cwd=self.path, env=at(self.path, self.env),
+            timeout=30, stdin=wanted.encode("ascii"),
+        )  # fmt: skip
+        if packed.code and not packed.timed_out and self._mended(f"git push: {packed.complaint}"):
+            return Pushed(PushKind.BROKEN, False, packed.complaint)
+        return pushed
 
     def raw_push(self, args: Sequence[str], timeout: float) -> Finished:
         """A push of any kind, to refs of a probe alone: what a remote refuses is found out by trying it."""

@@ -8,12 +8,13 @@ from pathlib import Path
 from servers import clean_env
 
 from loopx_git.store.base import Objects, Publisher
+from loopx_git.store.coord import ensure_coord
 from loopx_git.store.environment import scrubbed, transport_settings, with_config
 from loopx_git.store.local import LocalPublisher
 from loopx_git.store.memory import MemoryObjects, MemoryPublisher, MemoryRemote
 from loopx_git.store.objects import PygitObjects
 from loopx_git.store.process import git
-from loopx_git.store.remote import RemotePublisher, ensure_coord
+from loopx_git.store.remote import RemotePublisher
 
 REF = "refs/heads/loopx/coord"
 ENV = {

@@ -18,11 +18,11 @@ from loopx_git.errors import HeldByAnother, InvalidState, NotAllowed, NotInitial
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.store import local, remote
 from loopx_git.store.base import Draft, Fetched, PushKind, Signature
+from loopx_git.store.coord import PENDING, damage, ensure_coord
 from loopx_git.store.environment import scrubbed
 from loopx_git.store.ledger import Ledger
 from loopx_git.store.memory import MemoryObjects
 from loopx_git.store.pending import PendingFolder
-from loopx_git.store.remote import PENDING, ensure_coord
 from loopx_git.store.validate import Checker
 
 KINDS = ["memory", "local", "path", "file"]
@@ -323,8 +323,8 @@ def test_coord_is_whole_or_absent(tmp_path: Path) -> None:
     shutil.rmtree(path)
     path.mkdir()
     (path / "half").touch()
-    with pytest.raises(InvalidState, match="cannot create"):
-        ensure_coord(str(path), env)
+    ensure_coord(str(path), env)
+    assert damage(str(path)) == f"{path}/objects is no folder"
     assert [item.name for item in path.parent.iterdir()] == ["coord.git"], "nothing is left beside it"
 
 

@@ -27,7 +27,8 @@ def test_a_damaged_coord_git_is_never_mistaken_for_the_users_repository(alice: C
         cwd=alice.home / "coord.git", env=at(str(alice.home / "coord.git"), alice.env), capture_output=True,
     )  # fmt: skip
     assert refused.returncode == 128
-    alice.run("todo", "add", "x", check=(0, 14, 16))
+    alice.add("x")
+    assert [path.name for path in alice.home.glob("coord.git.broken-*/HEAD")] == ["HEAD"]
     assert alice.git("for-each-ref") == before
 
 
