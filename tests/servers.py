@@ -73,7 +73,7 @@ def git_daemon(base: Path, *, writable: bool = True) -> Iterator[str]:
 def http_backend(base: Path, *, require_header: tuple[str, str] | None = None) -> Iterator[str]:
     """`git http-backend` over every repository below base; yields `http://127.0.0.1:PORT/`.
 
-    With require_header, a pair of name and value, a request without exactly that gets 401. Pushes are allowed
+    With require_header, a pair of name and value, a request without exactly that, once, gets 401. Pushes are allowed
     as to a logged-in user; a repository can forbid them by http.receivepack=false. Raises ServerMissing when
     the program is missing.
     """
@@ -197,7 +197,7 @@ class GitHandler(BaseHTTPRequestHandler):
 
     def answer(self, body: bytes) -> None:
         required = self.server.require_header
-        if required is not None and self.headers.get(required[0]) != required[1]:
+        if required is not None and self.headers.get_all(required[0]) != [required[1]]:
             self.reply(401, [("WWW-Authenticate", 'Basic realm="git"')], b"")
             return
         output = self.server.run(self.variables(body), body)

@@ -14,8 +14,15 @@ from loopx_git.client.config import HERE, Settings, resolve
 from loopx_git.core.change import Actor
 from loopx_git.errors import InvalidState
 from loopx_git.store.clock import Clock, SystemClock
-from loopx_git.store.environment import scrubbed, transport_settings, with_config
-from loopx_git.store.repository import Repository, open_repository
+from loopx_git.store.environment import (
+    at,
+    has_conditions,
+    scrubbed,
+    signing_settings,
+    transport_settings,
+    with_config,
+)
+from loopx_git.store.repository import Repository, config_of, open_repository
 
 if TYPE_CHECKING:
     from loopx_git.store.base import Progress, Publisher
@@ -148,10 +155,14 @@ class Connection:
         clean = scrubbed(self.env)
         path = os.path.join(repository.home, "coord.git")
         urls = repository.urls(settings.remote)
-        env = with_config(clean, transport_settings(repository.config, settings.remote, *urls))
+        conditions = has_conditions(repository.config)
+
+        def env_in(place: str) -> Mapping[str, str]:
+            seen = config_of(place, at(place, clean)) if conditions else None
+            return with_config(clean, transport_settings(repository.config, settings.remote, *urls, seen))
 
         def publisher_in(place: str) -> RemotePublisher:
-            return RemotePublisher(PygitObjects(place), place, settings.ref, env, depth=settings.depth)
+            return RemotePublisher(PygitObjects(place), place, settings.ref, env_in(place), depth=settings.depth)
 
         mender = Mender(
             path=path,
@@ -165,6 +176,7 @@ class Connection:
         )
         self._menders.append(mender)
         mender.ready()
+        env = env_in(path)
         objects = PygitObjects(path, self._signer(env), mender.mend)
         publisher = RemotePublisher(objects, path, settings.ref, env, depth=settings.depth, mender=mender)
         return publisher, objects

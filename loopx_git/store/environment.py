@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 #: `git rev-parse --local-env-vars`, and what belongs to a hook's or server's own repository. Kept, they would
 #: point our git at the user's repository, its index, or a quarantine.
@@ -34,12 +35,21 @@ PINNED = {
     "LC_MESSAGES": "C",
     "LANGUAGE": "C",
 }
-#: Keys of the user's configuration that say how to reach a host. Only those from local, worktree and command
-#: scope are passed on: git reads the global and system files itself.
+#: Keys of the user's configuration that say how to reach a host. Those from local, worktree and command scope are
+#: passed on: git reads the global and system files itself, but for what they include on a condition.
 _TRANSPORT = re.compile(
     r"(http|credential|url|ssh|protocol)\..+|core\.(sshcommand|gitproxy|askpass)|gpg\..+|user\.signingkey",
     re.IGNORECASE,
 )
+#: Keys that say how to sign. Of several values the last one counts, so that all can be passed on, wherever set.
+_SIGNING = re.compile(r"gpg\..+|user\.signingkey", re.IGNORECASE)
+#: Keys of which every value counts; an empty one (not of the other two kinds) drops those before it.
+_GATHERED = re.compile(
+    r"credential(?:\..+)?\.(helper)|http(?:\..+)?\.(extraheader|curloptresolve)"
+    r"|url\..+\.((?:push)?insteadof)|core\.(gitproxy)",
+    re.IGNORECASE,
+)
+_RESET = ("helper", "extraheader", "curloptresolve")
 #: Of `remote.<name>.*`; never fetch, push, mirror, prune or tagOpt, which would change what we push.
 REMOTE_KEYS = ("proxy", "proxyauthmethod", "uploadpack", "receivepack", "vcs")
 #: The name under which coord.git knows the remote, whatever the user calls it.
@@ -83,21 +93,84 @@ def with_config(env: Mapping[str, str], settings: Iterable[tuple[str, str]]) -> 
     return {**env, **added}
 
 
+#: One entry of a configuration: scope, key (section and name in lower case), value.
+Entry = tuple[str, str, str]
+
+
 def transport_settings(
-    config: Iterable[tuple[str, str, str]], name: str, fetch_url: str, push_url: str | None
+    config: Sequence[Entry], name: str, fetch_url: str, push_url: str | None, seen: Iterable[Entry] | None = None
 ) -> list[tuple[str, str]]:
-    """The settings for coord.git from the user's configuration entries (scope, key, value).
+    """The settings for coord.git from the user's configuration entries.
 
     `name` is the user's remote. Exactly one URL and at most one push URL are set: a remote with two would be
-    pushed to twice, and a compare-and-swap has one place.
+    pushed to twice, and a compare-and-swap has one place. `seen` is what git reads in coord.git by itself, where
+    that may differ from what it reads of the same files in the user's repository.
     """
     chosen = [(f"remote.{REMOTE}.url", fetch_url)]
     if push_url is not None:
         chosen.append((f"remote.{REMOTE}.pushurl", push_url))
     prefix = f"remote.{name}."
-    for scope, key, value in config:
+    more = set() if seen is None else _conditional(config, seen)
+    for number, (scope, key, value) in enumerate(config):
         if key.startswith(prefix) and key[len(prefix) :].lower() in REMOTE_KEYS:
             chosen.append((f"remote.{REMOTE}.{key[len(prefix) :]}", value))
-        elif scope in ("local", "worktree", "command") and _TRANSPORT.fullmatch(key):
+        elif _TRANSPORT.fullmatch(key) and (_own(scope) or number in more or _SIGNING.fullmatch(key)):
             chosen.append((key, value))
     return chosen
+
+
+def signing_settings(config: Sequence[Entry]) -> list[tuple[str, str]]:
+    """What the user's configuration says about signing, for a git that runs elsewhere."""
+    return [(key, value) for _, key, value in config if _SIGNING.fullmatch(key)]
+
+
+def has_conditions(config: Iterable[Entry]) -> bool:
+    """Whether a file that every repository reads includes others on a condition (the place, the branch, a URL)."""
+    return any(key.startswith("includeif.") and not _own(scope) for scope, key, _ in config)
+
+
+def _own(scope: str) -> bool:
+    return scope in ("local", "worktree", "command")
+
+
+def _conditional(config: Sequence[Entry], seen: Iterable[Entry]) -> set[int]:
+    """The entries of `config` (their numbers) from global and system files that have to be passed on, because git in
+    coord.git does not see them. None is counted twice that every value counts of."""
+    known = Counter((key, value) for scope, key, value in seen if not _own(scope))
+    unseen = set()
+    for number, (scope, key, value) in enumerate(config):
+        if not _own(scope):
+            if known[key, value]:
+                known[key, value] -= 1
+            else:
+                unseen.add(number)
+    chosen = set()
+    families: dict[str, list[int]] = {}
+    for number, (_, key, _) in enumerate(config):
+        families.setdefault(_family(key), []).append(number)
+    for family, numbers in families.items():
+        if unseen.isdisjoint(numbers):
+            continue
+        # Of a key with one value the last one counts: the whole sequence, so that it is the same one as at home.
+        start = 0
+        if family.startswith(_GATHERED_MARK):
+            resets = [number for number in numbers if not config[number][2]] if family[1:] in _RESET else []
+            start = max(resets, default=-1)
+            if start < 0:
+                chosen |= unseen.intersection(numbers)
+                continue
+            if max(unseen.intersection(numbers)) < start:
+                # All of it is dropped again by what git sees there, too.
+                continue
+        chosen |= {number for number in numbers if number >= start}
+    return chosen
+
+
+#: Begins the name of a family of keys; no key begins so.
+_GATHERED_MARK = "*"
+
+
+def _family(key: str) -> str:
+    """What an empty value drops the earlier values of: all helpers, all headers. Else the key itself."""
+    match = _GATHERED.fullmatch(key)
+    return key if match is None else _GATHERED_MARK + str(match[match.lastindex or 0]).lower()

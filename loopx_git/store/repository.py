@@ -39,17 +39,7 @@ class Repository:
     def config(self) -> list[tuple[str, str, str]]:
         """(scope, key, value) of the whole configuration, in git's order. Keys as git spells them: section
         and name in lower case."""
-        done = git(["config", "--list", "-z", "--show-scope"], cwd=self.cwd, env=self.env, timeout=LOCAL_TIMEOUT)
-        if done.code:
-            raise InvalidState(
-                f"git cannot read its configuration: {done.complaint}", hint="git config --list --show-origin"
-            )
-        parts = done.text.split("\0")[:-1]
-        entries = []
-        for scope, entry in zip(parts[::2], parts[1::2], strict=True):
-            key, _, value = entry.partition("\n")
-            entries.append((scope, key, value))
-        return entries
+        return config_of(self.cwd, self.env)
 
     def values(self, key: str) -> list[str]:
         """Every value of a configuration key, the last one being the one in force."""
@@ -122,6 +112,22 @@ class Repository:
         if match is None or not match[1].strip() or not match[2].strip():
             return "loopx", "loopx@localhost.invalid"
         return _printable(match[1]), _printable(match[2])
+
+
+def config_of(cwd: str, env: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """(scope, key, value) of the whole configuration that git reads in a place."""
+    done = git(["config", "--list", "-z", "--show-scope"], cwd=cwd, env=env, timeout=LOCAL_TIMEOUT)
+    if done.code:
+        raise InvalidState(
+            f"git cannot read its configuration: {done.complaint}", hint="git config --list --show-origin"
+        )
+    parts = done.text.split("\0")[:-1]
+    entries = []
+    for scope, entry in zip(parts[::2], parts[1::2], strict=True):
+        key, given, value = entry.partition("\n")
+        # A key without "=" is true; passed on with an empty value it would be false.
+        entries.append((scope, key, value if given else "true"))
+    return entries
 
 
 def _printable(text: str) -> str:
