@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopx_git.cli.output import Output, not_printed, safe, wants_color
+from loopx_git.cli.output import Output, ago, not_printed, safe, wants_color
 from loopx_git.cli.streams import unprinted
 from loopx_git.errors import UsageError
 
@@ -72,6 +72,8 @@ class Face:
             from loopx_git.client.client import Client
 
             self._client = Client(self.folder, os.environ, self.flags(), self.hooks())
+            # A person takes what a text says for what is true now; a program is told the age and decides itself.
+            self._client.prompt = not self.output.as_json
         return self._client
 
     @property
@@ -115,6 +117,16 @@ class Face:
             age = None if reading.age == float("inf") else round(reading.age, 1)
             payload = {**payload, "age_s": age, "tip": reading.tip}
         self.output.emit(kind, payload, lines)
+        if reading is not None and not self.output.as_json and not reading.warnings:
+            self._tell_age(reading.age)
+
+    def _tell_age(self, age: float) -> None:
+        """One line beside a text that may no longer be true. A warning of the reading has said it already."""
+        from loopx_git.client.client import PROMPT_AGE
+
+        if age > PROMPT_AGE:
+            when = "nobody knows when this was read" if age == float("inf") else f"as of {ago(age)}"
+            self.output.err.write(f"{when}: --fresh asks again\n")
 
     def close(self) -> None:
         """What came of the printing. A write that stands is no failure because its answer was lost; a read that

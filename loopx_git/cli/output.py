@@ -90,13 +90,21 @@ def wants_color(choice: str | None, environ: Mapping[str, str], stream: TextIO) 
 def relative(moment: datetime, now: datetime) -> str:
     """`in 34 min`, `5 min ago`, `just now`."""
     seconds = (moment - now).total_seconds()
-    size = abs(seconds)
-    if size < 1:
-        return "just now"
+    size = _length(abs(seconds))
+    return "just now" if size is None else f"in {size}" if seconds > 0 else f"{size} ago"
+
+
+def ago(seconds: float) -> str:
+    """`5 min ago`, of a number of seconds."""
+    size = _length(seconds)
+    return "just now" if size is None else f"{size} ago"
+
+
+def _length(seconds: float) -> str | None:
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        if size >= length * (2 if unit in ("d", "h") else 1):
-            return f"in {int(size // length)} {unit}" if seconds > 0 else f"{int(size // length)} {unit} ago"
-    return "just now"
+        if seconds >= length * (2 if unit in ("d", "h") else 1):
+            return f"{int(seconds // length)} {unit}"
+    return None
 
 
 def not_printed(error: OSError) -> InvalidState:

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 #: How long a reader waits for another command of the clone, or for a slow remote, before it shows what it has.
 _READ_WAIT = 10.0
+#: What a person reads is asked for anew when it is older than so many seconds, and waited for so long.
+PROMPT_AGE, _PROMPT_WAIT = 2.0, 3.0
 
 
 class Client:
@@ -67,6 +69,10 @@ class Client:
         hooks: Hooks | None = None,
     ) -> None:
         self.connection = Connection(os.fspath(folder), env, flags or {}, hooks)
+        #: Set for a person who reads: what was fetched seconds ago is fetched again, unless sync.max_age was set.
+        self.prompt = False
+        #: What was read last.
+        self.reading: Reading | None = None
 
     # -- namespaces
 
@@ -133,8 +139,12 @@ class Client:
     # -- reading
 
     def read(self, *, fresh: bool = False, offline: bool = False) -> Reading:
-        """The tip to read from. Fetches first when the knowledge is older than sync.max_age, always when
-        `fresh`, never when `offline`; an unreachable remote is a warning unless `fresh`."""
+        """The tip to read from. Fetches first when the knowledge is older than sync.max_age (for a person: than
+        PROMPT_AGE), always when `fresh`, never when `offline`; an unreachable remote is a warning unless `fresh`."""
+        self.reading = self._read(fresh=fresh, offline=offline)
+        return self.reading
+
+    def _read(self, *, fresh: bool, offline: bool) -> Reading:
         self.connection.offline = offline
         ledger, settings = self.connection.ledger, self.connection.settings
         known, age = ledger.tip(), self._age()
@@ -142,7 +152,10 @@ class Client:
             if known is None:
                 raise NotInitialised("nothing was fetched here yet", hint="git loopx sync")
             return Reading(known, age)
-        if known is not None and not fresh and age <= settings.max_age:
+        bound, wait = settings.max_age, _READ_WAIT
+        if self.prompt and age <= bound and settings.origins["max_age"] == "default":
+            bound, wait = min(PROMPT_AGE, bound), _PROMPT_WAIT
+        if known is not None and not fresh and age <= bound:
             return Reading(known, age)
         if fresh:
             tip = ledger.need_tip(settings.timeout)
@@ -150,19 +163,19 @@ class Client:
             self._pin(tip)
             return Reading(tip, 0.0, tuple(ledger.around.notes))
         try:
-            fetched = ledger.refresh(settings.timeout if known is None else min(settings.timeout, _READ_WAIT))
+            fetched = ledger.refresh(settings.timeout if known is None else min(settings.timeout, wait))
         except (Contention, InvalidState) as error:
             # A reader shows the last good state rather than nothing; whoever plans gets the error itself.
             if known is None:
                 raise
-            return Reading(known, age, (f"{error.message}; this is {age:.0f} s old",))
+            return Reading(known, age, (f"{error.message}; {_old(age)}",))
         if fetched.error is not None:
             if known is None:
                 raise RemoteFailure(
                     f"the coordination ref cannot be read: {fetched.error}",
                     hint="check the remote and your access: git ls-remote",
                 )
-            warning = f"the remote cannot be read ({fetched.error}); this is {age:.0f} s old"
+            warning = f"the remote cannot be read ({fetched.error}); {_old(age)}"
             return Reading(known, age, (warning,))
         if fetched.tip is None:
             from loopx_git.store.ledger import not_initialised
@@ -336,6 +349,10 @@ class Client:
             root = connection.ledger.around.objects.between(None, tip, 10**9)[0]
             connection.store_pin(connection.settings.ledger or root)
         claims_file.refresh(self, tip)
+
+
+def _old(age: float) -> str:
+    return "nobody knows how old this is" if age == float("inf") else f"this is {age:.0f} s old"
 
 
 def _begins(commands: Sequence[Command]) -> bool:

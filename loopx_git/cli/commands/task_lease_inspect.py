@@ -15,4 +15,5 @@ from loopx_git.cli.show import lease_words
 def main(face: Face, lease: str | None, fresh: bool, offline: bool) -> None:
     """Show a lease record and its state by the wall clock."""
     view = face.client.task_lease.inspect(needed_lease(lease), fresh=fresh, offline=offline)
-    face.emit("lease", {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"])
+    line = f"{view.id}: {lease_words(view, face.client.moment().now)}"
+    face.emit("lease", {"lease": view.as_json()}, [line], face.client.reading)
