@@ -41,7 +41,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "store": {"pathspec", "yaml", "frontmatter", "pygit2"},
     "client": {"pathspec", "yaml", "frontmatter"},
     "review": {"git"},
-    "cli": {"click"},
+    "cli": {"click", "wcwidth"},
     "mcp": {"mcp"},
 }
 
@@ -73,7 +73,7 @@ OUTSIDE = {
 MOST_LINES = 400
 MEDIAN_LINES = 160
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "common"}
-HEAVY = {"pygit2", "yaml", "frontmatter", "pathspec", "git", "hypothesis", "rich"}
+HEAVY = {"pygit2", "yaml", "frontmatter", "pathspec", "git", "hypothesis", "rich", "wcwidth"}
 
 
 @dataclass(frozen=True)

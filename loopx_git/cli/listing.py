@@ -8,17 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from loopx_git.cli.cells import cut, pad, width
 from loopx_git.cli.output import Output, relative, safe
+from loopx_git.cli.show import status_word, waits_words
 from loopx_git.client.views import TodoView
 from loopx_git.core.lease import LeaseState
 from loopx_git.errors import UsageError
 
 #: What a list costs at most unless --budget or --limit says otherwise, in tokens.
 BUDGET = 15_000
-#: Longest title in a list; `show` has the whole.
+#: Longest title in a list, in cells; `show` has the whole.
 TITLE_MAX = 44
-DEFAULT = ("id", "priority", "status", "holder", "title")
-_COLOURS = {"open": "32", "in_progress": "36", "blocked": "33", "needs_human": "35", "completed": "2"}
+DEFAULT = ("id", "priority", "status", "holder", "alias", "title")
+_COLOURS = {
+    "open": "32", "in_progress": "36", "waiting": "33", "blocked": "33", "needs_human": "35", "completed": "2",
+}  # fmt: skip
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[^\sA-Za-z0-9]")
 
 
@@ -39,10 +43,11 @@ COLUMNS: Mapping[str, Callable[[TodoView, datetime, int], str]] = {
     "id": lambda view, now, digits: view.id[5 : 5 + digits],
     "full_id": lambda view, now, digits: view.id,
     "priority": lambda view, now, digits: str(view.todo.priority),
-    "status": lambda view, now, digits: view.todo.status.value,
+    "status": lambda view, now, digits: status_word(view),
     "holder": lambda view, now, digits: _holder(view),
-    "title": lambda view, now, digits: _cut(safe(view.todo.title)),
+    "title": lambda view, now, digits: cut(safe(view.todo.title), TITLE_MAX),
     "alias": lambda view, now, digits: view.todo.alias or "-",
+    "waits": lambda view, now, digits: waits_words(view.waits or (), now) or "-",
     "goal": lambda view, now, digits: view.todo.goal,
     "labels": lambda view, now, digits: ",".join(view.todo.labels) or "-",
     "scope": lambda view, now, digits: ",".join(view.todo.scope) or "-",
@@ -55,10 +60,6 @@ COLUMNS: Mapping[str, Callable[[TodoView, datetime, int], str]] = {
 }
 
 
-def _cut(title: str) -> str:
-    return title if len(title) <= TITLE_MAX else title[: TITLE_MAX - 3] + "..."
-
-
 def fields_of(given: str | None, *, as_json: bool) -> tuple[str, ...]:
     """The fields of --fields: columns of the text form, keys of the JSON form; empty when not given."""
     if given is None:
@@ -66,7 +67,7 @@ def fields_of(given: str | None, *, as_json: bool) -> tuple[str, ...]:
     names = tuple(name.strip() for name in given.split(",") if name.strip())
     from loopx_git.format.files import TODO
 
-    known = {*TODO, "lease", "body", "notes", "archived"} if as_json else set(COLUMNS)
+    known = {*TODO, "lease", "body", "notes", "archived", "waits_for"} if as_json else set(COLUMNS)
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         raise UsageError(
@@ -80,18 +81,22 @@ def as_lines(
     output: Output, views: Sequence[TodoView], fields: tuple[str, ...], now: datetime, digits: int, budget: int
 ) -> tuple[list[str], int]:
     """(the aligned lines, how many todos were cut to keep within `budget` tokens)."""
-    names = fields or DEFAULT
+    waits = ("waits",) if any(view.waits for view in views) else ()
+    names = fields or DEFAULT + waits
     rows = [[safe(COLUMNS[name](view, now, digits)) for name in names] for view in views]
+    if not fields and waits:
+        # Most todos wait for nothing, and the last column is a sentence rather than a value.
+        rows = [[*row[:-1], row[-1].removeprefix("-")] for row in rows]
     spent, kept = 40, 0
     for row in rows:
         spent += tokens(" ".join(row))
         if spent > budget:
             break
         kept += 1
-    widths = [max((len(row[column]) for row in rows[:kept]), default=0) for column in range(len(names))]
+    widths = [max((width(row[column]) for row in rows[:kept]), default=0) for column in range(len(names))]
     lines = []
     for row in rows[:kept]:
-        cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)]
+        cells = [pad(cell, size) for cell, size in zip(row, widths, strict=True)]
         if "status" in names:
             place = names.index("status")
             cells[place] = output.paint(cells[place], _COLOURS.get(row[place], "0"))
@@ -107,7 +112,7 @@ def as_objects(
     spent = 40
     for view in views:
         shown = view.as_json()
-        whole = {**shown["todo"], "lease": shown["lease"]}
+        whole = {**shown["todo"], "lease": shown["lease"], "waits_for": shown.get("waits_for", [])}
         item = {name: whole[name] for name in fields} if fields else whole
         spent += tokens(json.dumps(item))
         if budget is not None and spent > budget:

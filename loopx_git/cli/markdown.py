@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from loopx_git.cli.output import safe
-from loopx_git.cli.show import lease_words
+from loopx_git.cli.show import lease_words, status_word, wait_words
 from loopx_git.client.views import LeaseView, TodoView
 from loopx_git.core.lease import LeaseState
 from loopx_git.core.peer import Goal
@@ -35,8 +35,10 @@ def goal_page(goal: Goal, todos: Sequence[TodoView], now: datetime) -> list[str]
     lines += ["", "## Todos", "", "| todo | priority | status | title | waits for |", "|---|---|---|---|---|"]
     for view in todos:
         todo = view.todo
-        waits = ", ".join(f"`{item}`" for item in todo.depends_on) or "-"
-        lines.append(f"| `{todo.id}` | {todo.priority} | {todo.status.value} | {escaped(todo.title)} | {waits} |")
+        waits = ", ".join(wait_words(wait, now).removeprefix("waits for ") for wait in view.waits or ()) or "-"
+        lines.append(
+            f"| `{todo.id}` | {todo.priority} | {status_word(view)} | {escaped(todo.title)} | {escaped(waits)} |"
+        )
     return lines
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from loopx_git.cli.cells import cut
 from loopx_git.cli.output import Output, relative, safe
 from loopx_git.client.views import LeaseView, TodoView
 from loopx_git.core.lease import LeaseState
+from loopx_git.core.query import Wait
 from loopx_git.core.times import format_duration, format_time
+
+#: Longest title of a todo that another one waits for.
+WAIT_MAX = 32
+#: Why a dependency is waited for, where that goes without saying.
+_PLAIN = frozenset({"is open", "is in_progress"})
 
 
 def lease_words(view: LeaseView, now: datetime) -> str:
@@ -27,12 +34,34 @@ def lease_words(view: LeaseView, now: datetime) -> str:
     return f"held by {lease.holder} (epoch {lease.epoch}), {left} left"
 
 
+def status_word(view: TodoView) -> str:
+    """The status; what is open and nobody can claim yet waits."""
+    return "waiting" if view.waits and view.lease.state is not LeaseState.HELD else view.todo.status.value
+
+
+def waits_words(waits: Sequence[Wait], now: datetime, most: int = 1) -> str:
+    """`waits for fix-login (Mend the login)`, `resumes in 2 h, and 1 more`; "" for a todo that waits for nothing."""
+    words = [wait_words(wait, now) for wait in waits[:most]]
+    more = [f"and {len(waits) - most} more"] if len(waits) > most else []
+    return ", ".join([*words, *more])
+
+
+def wait_words(wait: Wait, now: datetime) -> str:
+    """One thing that is waited for."""
+    if wait.until is not None:
+        return f"resumes {relative(wait.until, now)}"
+    if wait.title is None:
+        return f"waits for {wait.todo}, which {wait.why}"
+    title = cut(safe(wait.title), WAIT_MAX)
+    return f"waits for {wait.alias or wait.todo} ({title})" + ("" if wait.why in _PLAIN else f", which {wait.why}")
+
+
 def todo_lines(output: Output, view: TodoView, now: datetime) -> list[str]:
     """One todo in full."""
     todo = view.todo
     rows: list[tuple[str, str]] = [
         ("goal", todo.goal + (" (archived)" if todo.archived else "")),
-        ("status", todo.status.value),
+        ("status", todo.status.value + (", waiting" if view.waits else "")),
         ("priority", str(todo.priority)),
         ("claim", lease_words(view.lease, now)),
         ("created", f"{relative(todo.created_at, now)} by {todo.created_by}"),
@@ -42,6 +71,7 @@ def todo_lines(output: Output, view: TodoView, now: datetime) -> list[str]:
         rows.append(
             ("lease", f"{lease.id}, session {lease.session or 'unbound'}, ttl {format_duration(lease.ttl_s)}")
         )
+    rows += [("", waits_words([wait], now)) for wait in view.waits or ()]
     for name, value in (
         ("alias", todo.alias), ("scope", _joined(todo.scope)), ("requires", _joined(todo.requires)),
         ("excluded", _joined(todo.excluded)), ("depends on", _joined(todo.depends_on)),

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.todo_reads import not_ready
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core import resolve
 from loopx_git.core.claim import is_stale, last_seen, state_of
@@ -91,14 +92,15 @@ class Heartbeat:
             )
             for peer in snapshot.peers()
         ]
-        ready = self._client.todo.list(goal_id=goal_id, ready=True, offline=True).todos
+        known = self._client.todo.list(goal_id=goal_id, offline=True).todos
+        ready = [view for view in known if not_ready(snapshot, view, moment) is None]
         lapsed = [view for view in ready if view.lease.state is LeaseState.LAPSED]
-        known = {view.id for view in lapsed}
+        listed = {view.id for view in lapsed}
         lapsed += [
             self._client.view(snapshot, goal, lease.todo)
             for goal in goals
             for lease in snapshot.leases(goal)
-            if lease.todo not in known and state_of(lease, snapshot, moment) is LeaseState.LAPSED
+            if lease.todo not in listed and state_of(lease, snapshot, moment) is LeaseState.LAPSED
         ]
         unclaimed = [view for view in ready if view.lease.state is LeaseState.FREE]
         return Status(peers, lapsed, unclaimed, reading)

@@ -66,7 +66,7 @@ def pick(
     while True:
         snapshot = client.snapshot(reading)
         goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
-        peer = _peer(snapshot, actor, client)
+        peer = peer_of(snapshot, actor, client)
         few = min(FEW_MAX, max(FEW_MIN, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
         without = () if before is None else before.without
         fits, skipped = fitting(snapshot, goals, peer, actor, client.moment(), few, without)
@@ -109,11 +109,12 @@ def free_for(client: Client, tip: str, paths: Sequence[str]) -> tuple[Todo, int]
     """The todo that the caller could claim as the claims stood at `tip`, and whose scope covers most of the paths
     (how many). A person, who is no peer, is told of one that anybody could claim. No network."""
     snapshot, actor = client.connection.ledger.snapshot(tip), client.connection.actor()
-    peer = _peer(snapshot, actor, client) if actor.is_agent else None
+    peer = peer_of(snapshot, actor, client) if actor.is_agent else None
     return covering(snapshot, peer, actor, client.moment(), paths)
 
 
-def _peer(snapshot: TreeSnapshot, actor: Actor, client: Client) -> Peer:
+def peer_of(snapshot: TreeSnapshot, actor: Actor, client: Client) -> Peer:
+    """The actor's peer, as it would be registered where that is done by itself; NotAllowed when it is none."""
     peer = snapshot.peer(actor.name)
     if peer is not None:
         return peer

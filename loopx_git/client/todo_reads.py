@@ -2,33 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from loopx_git.client.arguments import checked, words
+from loopx_git.client.arguments import checked, identifier, words
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import conditions, resolve
-from loopx_git.core.lease import Lease, LeaseState
-from loopx_git.core.todo import TERMINAL, Status
-from loopx_git.errors import InvalidState, UsageError
+from loopx_git.core.lease import Lease, LeaseState, Moment
+from loopx_git.core.query import Skipped, waits_for, why_not
+from loopx_git.core.todo import TERMINAL, Status, Todo
+from loopx_git.errors import InvalidState, NotAllowed, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
+    from loopx_git.core.change import Actor
+    from loopx_git.format.snapshot import TreeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
 class TodoList:
-    """What `list` found: the todos in order, how many were cut, what could not be read, and from when."""
+    """What `list` found: the todos in order, how many were cut, what could not be read, and from when. With `ready`:
+    what the agent could not claim and why, and in a sentence why nothing is ready ("" where something is)."""
 
     todos: Sequence[TodoView]
     left_out: int
     broken: Sequence[InvalidState]
     reading: Reading
+    skipped: Sequence[Skipped] = ()
+    nothing: str = ""
 
 
-@checked(status=words)
+def _texts(todo: Todo) -> Iterator[str]:
+    """What a text is looked for in."""
+    yield from (todo.title, todo.id, todo.alias or "", todo.body)
+
+
+def not_ready(snapshot: TreeSnapshot, view: TodoView, moment: Moment) -> str | None:
+    """Why nobody could claim what `list` found, as a word of NOTHING; None when somebody could."""
+    if view.lease.state is LeaseState.HELD:
+        return "held"
+    if view.status not in (Status.OPEN, Status.IN_PROGRESS):
+        return view.status.value
+    if view.waits:
+        return "wait"
+    return None if conditions.readiness(snapshot, view.todo, moment) is None else "other"
+
+
+def _claimable(
+    client: Client, snapshot: TreeSnapshot, found: Sequence[TodoView], actor: Actor
+) -> tuple[list[TodoView], list[Skipped]]:
+    """What of the ready todos the actor could claim now, and why not the others; "*" stands for all of them."""
+    from loopx_git.client.pick import peer_of
+
+    try:
+        peer = peer_of(snapshot, actor, client)
+    except NotAllowed as error:
+        return [], [Skipped("*", f"{error.message}: {error.hint}")]
+    moment = client.moment()
+    over = conditions.limit(snapshot, actor, moment)
+    if over is not None:
+        return [], [Skipped("*", over.message)]
+    reasons = [(view, why_not(snapshot, view.todo, peer, actor, moment)) for view in found]
+    return (
+        [view for view, why in reasons if why is None],
+        [Skipped(view.id, why) for view, why in reasons if why is not None],
+    )
+
+
+#: Why todos are not ready: word -> (of one, of several).
+NOTHING = {
+    "held": ("is held", "are held"),
+    "wait": ("waits", "wait"),
+    "blocked": ("is blocked", "are blocked"),
+    "needs_human": ("needs a human", "need a human"),
+    "other": ("was given up too often, or its goal is closed", "were given up too often, or their goal is closed"),
+}
+
+
+def _nothing(passed: Counter[str], skipped: int, agent: str | None) -> str:
+    """Why nothing is ready, in a sentence."""
+    parts = [f"{count} {NOTHING[why][count > 1]}" for why in NOTHING if (count := passed[why])]
+    if not parts and not skipped:
+        return "nothing is ready: there is no todo that is open"
+    return f"nothing is ready{f' for {agent}' if skipped else ''}{': ' if parts else ''}{', '.join(parts)}"
+
+
+@checked(status=words, holder=identifier)
 class TodoReads:
     """What `client.todo` reads."""
 
@@ -42,14 +104,28 @@ class TodoReads:
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot = self._client.snapshot(reading)
         goal, todo = resolve.todo(snapshot, todo_id, goal_id)
-        return self._client.view(snapshot, goal, todo), reading
+        view = self._client.view(snapshot, goal, todo)
+        return replace(view, waits=waits_for(snapshot, view.todo, self._client.moment())), reading
 
     def list(
         self, *, goal_id: str | None = None, status: Sequence[str] = (), ready: bool = False, mine: bool = False,
-        label: Sequence[str] = (), archived: bool = False, limit: int | None = None, fresh: bool = False,
-        offline: bool = False, agent_id: str | None = None,
+        label: Sequence[str] = (), holder: str | None = None, text: str | None = None, waiting: bool = False,
+        blocked: bool = False, archived: bool = False, limit: int | None = None, fresh: bool = False,
+        offline: bool = False, agent_id: str | None = None, session: str | None = None,
     ) -> TodoList:  # fmt: skip
-        """Todos of one goal or of all, by priority, then age. Without `status`, those that have not ended."""
+        """Todos of one goal or of all, by priority, then age. Without `status`, those that have not ended.
+
+        `ready`: what could be claimed now, by the agent where one is set, else by anybody who may. `holder`: what
+        this agent holds. `text` is looked for in title, alias, id and body, without regard to case. `waiting`: what
+        waits for another todo or for a time. `blocked`: the same as that status.
+        """
+        if ready and (waiting or blocked):
+            raise UsageError(
+                f"--ready and --{'waiting' if waiting else 'blocked'} exclude each other: such a todo is not ready",
+                hint="leave out --ready",
+            )
+        if blocked:
+            status = (*status, Status.BLOCKED.value)
         for name in status:
             if name not in {item.value for item in Status} - {"archived"} | {"all"}:
                 raise UsageError(
@@ -60,10 +136,13 @@ class TodoReads:
         snapshot, moment = self._client.snapshot(reading), self._client.moment()
         goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
         agent = agent_id or self._client.connection.settings.agent
+        actor = self._client.connection.actor(agent_id, session) if ready and agent is not None else None
+        found_by = None if text is None else text.casefold()
         if mine and agent is None:
             raise UsageError("--mine needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
         found: list[TodoView] = []
         broken: list[InvalidState] = []
+        passed: Counter[str] = Counter()
         for goal in goals:
             broken += snapshot.broken(goal)
             records = {item.todo: item for item in snapshot.records(goal) if isinstance(item, Lease)}
@@ -74,19 +153,24 @@ class TodoReads:
                     continue
                 if (label and not set(label) <= set(todo.labels)) or todo.id in unreadable:
                     continue
+                if found_by is not None and not any(found_by in item.casefold() for item in _texts(todo)):
+                    continue
                 view = self._client.view_of(snapshot, todo, records.get(todo.id))
-                if mine and view.lease.lease.holder != agent:
+                if (mine and view.holder != agent) or (holder is not None and view.holder != holder):
                     continue
-                if ready and (
-                    view.lease.state is LeaseState.HELD
-                    or todo.status not in (Status.OPEN, Status.IN_PROGRESS)
-                    or conditions.readiness(snapshot, todo, moment) is not None
-                ):
-                    continue
-                found.append(view)
+                view = replace(view, waits=waits_for(snapshot, todo, moment))
+                why = not_ready(snapshot, view, moment) if ready else None
+                if why is not None:
+                    passed[why] += 1
+                elif view.waits or not waiting:
+                    found.append(view)
         found.sort(key=lambda view: (view.todo.priority, view.todo.created_at, view.todo.id))
+        skipped: list[Skipped] = []
+        if actor is not None and actor.is_agent:
+            found, skipped = _claimable(self._client, snapshot, found, actor)
+        nothing = _nothing(passed, len(skipped), agent) if ready and not found else ""
         shown = found if limit is None else found[:limit]
-        return TodoList(shown, len(found) - len(shown), broken, reading)
+        return TodoList(shown, len(found) - len(shown), broken, reading, skipped, nothing)
 
     def short_ids(self) -> int:
         """How many hex digits of an id tell every todo of the ledger apart, as far as it is known here: 4 or more."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from loopx_git.core.lease import Ended, Lease, LeaseState, Moment, expires_at, state
 from loopx_git.core.peer import Goal, Peer
+from loopx_git.core.query import Wait
 from loopx_git.core.times import format_time
 from loopx_git.core.todo import Status, Todo
 
@@ -83,12 +84,14 @@ class LeaseView:
 
 @dataclass(frozen=True, slots=True)
 class TodoView:
-    """A todo with its lease. `acquired` is set by a claim: False when it was the caller's already. `facts` has
-    what else the operation told (former holder, warnings, unchanged)."""
+    """A todo with its lease. `acquired` is set by a claim: False when it was the caller's already. `waits` has what
+    an open todo waits for, where that was looked at. `facts` has what else the operation told (former holder,
+    warnings, unchanged)."""
 
     todo: Todo
     lease: LeaseView
     acquired: bool | None = None
+    waits: Sequence[Wait] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -126,6 +129,8 @@ class TodoView:
         shown: dict[str, Any] = {"todo": todo_json(self.todo), "lease": self.lease.as_json()}
         if self.acquired is not None:
             shown["acquired"] = self.acquired
+        if self.waits is not None:
+            shown["waits_for"] = [wait_json(wait) for wait in self.waits]
         for name in (
             "unchanged", "former", "handover", "warnings", "dry_run", "found", "losses", "released", "goes_on",
             "without_claim",
@@ -133,6 +138,12 @@ class TodoView:
             if self.facts.get(name):
                 shown[name] = self.facts[name]
         return shown
+
+
+def wait_json(wait: Wait) -> dict[str, Any]:
+    """What is waited for: the todo that is meant, or the time."""
+    named = {"todo_id": wait.todo, "alias": wait.alias, "title": wait.title}
+    return {**named, "until": _time(wait.until), "why": wait.why}
 
 
 def lease_view(lease: Lease | None, todo: str, moment: Moment, skew_s: int) -> LeaseView:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from loopx_git.core import conditions, scope
+from loopx_git.core import conditions, resolve, scope
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held
 from loopx_git.core.lease import Lease, Moment
 from loopx_git.core.peer import Peer
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.todo import Status, Todo
-from loopx_git.errors import InvalidState
+from loopx_git.errors import InvalidState, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,41 @@ class Skipped:
 
     todo: str
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One thing that an open todo waits for: another todo (its id, and its alias and title where it can be read),
+    or a moment (`todo` is None and `until` is set)."""
+
+    why: str
+    todo: str | None = None
+    alias: str | None = None
+    title: str | None = None
+    until: datetime | None = None
+
+
+def waits_for(snapshot: Snapshot, todo: Todo, moment: Moment) -> tuple[Wait, ...]:
+    """What an open todo waits for: each dependency that is not completed, and the moment at which it resumes."""
+    if todo.status not in (Status.OPEN, Status.IN_PROGRESS):
+        return ()
+    found: list[Wait] = []
+    for wanted in todo.depends_on:
+        unmet = conditions.dependency(snapshot, replace(todo, depends_on=(wanted,)))
+        if unmet is None:
+            continue
+        on, why = str(unmet.about["depends_on"]), unmet.message.partition(", which ")[2]
+        try:
+            other = resolve.todo(snapshot, on)
+            named = snapshot.todo(*other)
+        except (NotFound, InvalidState):
+            # What is not there, or cannot be read, has no title; the reason says which of the two it is.
+            found.append(Wait(why, on))
+        else:
+            found.append(Wait(why, on, named.alias, named.title))
+    if todo.resume_after is not None and todo.resume_after > moment.now:
+        found.append(Wait("resumes later", until=todo.resume_after))
+    return tuple(found)
 
 
 def ranked(todos: Iterable[Todo]) -> list[Todo]:
