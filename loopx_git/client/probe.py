@@ -1,4 +1,8 @@
-"""`doctor --probe`: which promises a remote keeps, tried on a throw-away ref and read back from the remote."""
+"""`doctor --probe`: which promises a remote keeps, tried on a throw-away ref and read back from the remote.
+
+The throw-away ref is the coordination ref's name with an ending, so that it meets the rules that the server has for
+that ref's neighbourhood. The coordination ref itself is never pushed to.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.config import HERE
 from loopx_git.client.doctor import Check
-from loopx_git.errors import UsageError
-from loopx_git.store.base import Draft, Signature
+from loopx_git.errors import RemoteFailure, UsageError
+from loopx_git.store.base import Draft, PushKind, Signature
 from loopx_git.store.lock import locked
 from loopx_git.store.outcome import classify
 from loopx_git.store.process import Finished
@@ -17,11 +21,15 @@ from loopx_git.store.process import Finished
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
 
-PREFIX = "refs/heads/loopx/probe-"
+#: Refs beside branches, which a coordination branch does not need: it is told whether they could be used.
 _CUSTOM = "refs/loopx/probe-"
 _RECIPE = (
     "protect the coordination branch: allow pushes, forbid force-pushes and deletion (a branch rule of the host; on "
     "a bare repository: git config receive.denyNonFastForwards true   and: git config receive.denyDeletes true)"
+)  # fmt: skip
+_RECIPE_BESIDE = (
+    "rules that forbid force-pushes and deletion are for branches: git config loopx.ref refs/heads/loopx/coord   or "
+    "use our receive hook on the server: git loopx receive-check -h"
 )  # fmt: skip
 
 
@@ -34,9 +42,15 @@ class Probe:
         if settings.remote == HERE:
             raise UsageError("there is no remote to probe", hint="git remote add origin URL")
         self._publisher, self._objects = self._connection.open_remote()
-        self._timeout = settings.timeout
+        self._timeout, self._remote = settings.timeout, settings.remote
         name = self._connection.hooks.entropy(6).hex()
-        self._ref, self._second, self._custom = PREFIX + name, f"{PREFIX}{name}-2", _CUSTOM + name
+        self._beside = f"{settings.ref}-probe-"
+        self._ref, self._second, self._custom = self._beside + name, f"{self._beside}{name}-2", _CUSTOM + name
+        self._branch = settings.ref.startswith("refs/heads/")
+        self._kind = "branch" if self._branch else "ref beside branches"
+        self._recipe = _RECIPE if self._branch else _RECIPE_BESIDE
+        #: Refs that a push was answered for, whether or not the remote shows them.
+        self._taken: set[str] = set()
 
     def run(self) -> list[Check]:
         """The findings, in the order of the tries; the first failure that makes the rest moot ends them."""
@@ -45,7 +59,10 @@ class Probe:
         found: list[Check] = []
         with locked(home, self._timeout):
             try:
-                found += self._tries()
+                for check in self._tries():
+                    found.append(check)
+            except RemoteFailure as error:
+                found.append(Check("reach", "fail", error.message, error.hint))
             finally:
                 found += self._clean()
         return found
@@ -58,11 +75,24 @@ class Probe:
         return self._objects.build(parent, draft)
 
     def _push(self, *args: str) -> Finished:
-        return self._publisher.raw_push(args, self._timeout)
+        pushed = self._publisher.raw_push(args, self._timeout)
+        for spec in args:
+            source, _, ref = spec.partition(":")
+            landed = not spec.startswith("--") and classify(pushed, ref).kind is PushKind.LANDED
+            if source and ref and (landed or pushed.timed_out):
+                # Also where no answer came in time: it may have arrived.
+                self._taken.add(ref)
+            elif landed:
+                self._taken.discard(ref)
+        return pushed
 
     def _at(self, ref: str) -> str | None:
-        """Where a ref of the remote stands: what happened is read there, never from what a push said."""
-        return self._publisher.listed(self._timeout).get(ref)
+        """Where a ref of the remote stands: what happened is read there, never from what a push said. What cannot be
+        read is no answer: RemoteFailure."""
+        looked = self._publisher.look(self._timeout)
+        if looked.code:
+            raise RemoteFailure(f"the remote cannot be read any more: {looked.complaint}", hint="try again later")
+        return next((row[0] for line in looked.text.splitlines() if (row := line.split("\t"))[-1] == ref), None)
 
     def _tries(self) -> Iterator[Check]:
         clock = self._connection.hooks.clock
@@ -81,11 +111,17 @@ class Probe:
         started = clock.counting()
         pushed = self._push(f"--force-with-lease={self._ref}:", "--", f"{first}:{self._ref}")
         if self._at(self._ref) != first:
+            if pushed.code == 0:
+                yield Check("create", "fail", f"{self._ref} was taken and is not shown: nobody could read the claims",
+                            "git config loopx.ref REF   (one that the remote shows)")  # fmt: skip
+                return
             said = classify(pushed, self._ref).said or pushed.complaint
-            way_out = f"allow this account to push {PREFIX}* and the coordination ref, or: git config loopx.ref REF"
-            yield Check("create", "fail", f"a branch cannot be made there: {said}", way_out)
+            allow = f"{self._beside}* and the coordination ref"
+            way_out = f"allow this account to push {allow}, or: git config loopx.ref REF"
+            yield Check("create", "fail", f"{self._ref} cannot be made there: {said}", way_out)
             return
-        yield Check("create", "ok", f"a branch can be made ({(clock.counting() - started) * 1000:.0f} ms)")
+        took = clock.counting() - started
+        yield Check("create", "ok", f"a {self._kind} can be made, {self._beside}* ({took * 1000:.0f} ms)")
         self._push(f"--force-with-lease={self._ref}:{first}", "--", f"{second}:{self._ref}")
         yield self._verdict("fast-forward", self._at(self._ref) == second, "a fast-forward passes",
                             "a fast-forward is refused", "allow pushes to the coordination ref")  # fmt: skip
@@ -97,6 +133,8 @@ class Probe:
                             "use another remote: git config loopx.remote NAME")  # fmt: skip
         yield self._atomic(first, second)
         yield from self._harm(first, second)
+        if not self._branch:
+            return
         self._push("--", f"{first}:{self._custom}")
         custom = self._at(self._custom) == first
         text = "can be made" if custom else "are not taken or not shown: the coordination ref must be a branch"
@@ -118,19 +156,28 @@ class Probe:
         """What the remote should refuse: going back, and deletion."""
         self._push("--force", "--", f"{first}:{self._ref}")
         forced = self._at(self._ref) != second
-        yield Check("force", "warn", "a forced push passes: history can be rewritten", _RECIPE) if forced else Check(
-            "force", "ok", "a forced push is refused")  # fmt: skip
+        rewritten = Check("force", "warn", "a forced push passes: history can be rewritten", self._recipe)
+        yield rewritten if forced else Check("force", "ok", "a forced push is refused")
         self._push("--", f":{self._ref}")
         gone = self._at(self._ref) is None
-        yield Check("delete", "warn", "a branch can be deleted", _RECIPE) if gone else Check(
-            "delete", "ok", "a branch cannot be deleted")  # fmt: skip
+        yield Check("delete", "warn", f"a {self._kind} can be deleted", self._recipe) if gone else Check(
+            "delete", "ok", f"a {self._kind} cannot be deleted")  # fmt: skip
 
     def _clean(self) -> Iterator[Check]:
-        listed = self._publisher.listed(self._timeout)
-        for ref in (self._ref, self._second, self._custom):
-            if ref in listed:
-                self._push("--", f":{ref}")
-        left = [ref for ref in (self._ref, self._second, self._custom) if self._at(ref) is not None]
-        if left:
+        refs = (self._ref, self._second, self._custom)
+        looked = self._publisher.look(self._timeout)
+        left = []
+        for ref in refs:
+            shown = any(row.split("\t")[-1] == ref for row in looked.text.splitlines())
+            if not (shown or ref in self._taken):
+                continue
+            # Whether it is gone is told by the answer: the remote may not show it, or nothing at all any more.
+            pushed = self._push("--", f":{ref}")
+            if classify(pushed, ref).kind is not PushKind.LANDED:
+                left.append(ref)
+        if looked.code and left:
+            yield Check("clean-up", "warn", f"what may be left behind there: {', '.join(left)}",
+                        f"git ls-remote {self._remote}")  # fmt: skip
+        elif left:
             yield Check("clean-up", "warn", f"the remote lets nothing be deleted; left behind: {', '.join(left)}",
                         "whoever administers it may remove that ref")  # fmt: skip

@@ -172,11 +172,6 @@ class RemotePublisher:
         """One look at the remote's refs."""
         return self._git(["ls-remote", "--", REMOTE], timeout)
 
-    def listed(self, timeout: float) -> dict[str, str]:
-        """Every ref that the remote shows; empty also when it cannot be read."""
-        rows = [line.split("\t") for line in self.look(timeout).text.splitlines()]
-        return {row[1]: row[0] for row in rows if len(row) == 2}
-
     def anchor(self, request: str, oid: str) -> None:
         self._outwait_locks(PENDING + request)
         self.objects.repo.references.create(PENDING + request, oid, force=True)

@@ -12,7 +12,7 @@ import pytest
 from clones import Clone, World, differences, footprint, plant
 from servers import git_daemon
 
-PREFIX = "refs/heads/loopx/probe-"
+PREFIX = "refs/heads/loopx/coord-probe-"
 GOOD = {"latency": "ok", "create": "ok", "fast-forward": "ok", "compare-and-swap": "ok", "atomic": "ok"}
 
 
@@ -81,6 +81,65 @@ def test_the_answer_is_right(
 def read_only(world: World) -> Iterator[str]:
     with git_daemon(world.root, writable=False) as url:
         yield url + "remote.git"
+
+
+#: Lets pass what a ref rule of a host would: pushes to refs with this beginning, and no others.
+RULE = """#!/bin/sh
+while read old new ref; do
+    echo "$ref" >> pushed
+    case $ref in {allowed}*) ;; *) echo "only {allowed} may be pushed" >&2; exit 1;; esac
+done
+"""
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/agents/ledger", "refs/agents/ledger", "refs/heads/top"])
+def test_the_rules_of_the_configured_ref_are_met(world: World, ref: str) -> None:
+    """A server that takes nothing but the configured ref's neighbourhood; the ref itself stays as it is."""
+    clone = world.clone("clone")
+    clone.config("loopx.ref", ref)
+    plant(world.remote / "hooks/pre-receive", RULE.format(allowed=ref))
+    clone.run("init")
+    before = world.git("for-each-ref", folder=world.remote)
+    checks = probe(clone, 0)
+    wanted = {**GOOD, "force": "warn", "delete": "warn"}
+    if ref.startswith("refs/heads/"):
+        wanted["custom ref"] = "warn"
+    assert {name: check["level"] for name, check in checks.items()} == wanted, checks
+    assert ref + "-probe-" in checks["create"]["text"]
+    assert world.git("for-each-ref", folder=world.remote) == before
+    pushed = (world.remote / "pushed").read_text().split()
+    # Once by init, never by the probe.
+    assert pushed.count(ref) == 1
+    # And the other way about: what is allowed elsewhere does not help.
+    plant(world.remote / "hooks/pre-receive", RULE.format(allowed="refs/heads/loopx/"))
+    checks = probe(clone, 19)
+    assert ref + "-probe-" in checks["create"]["command"]
+    assert "only refs/heads/loopx/ may be pushed" in checks["create"]["text"]
+    assert world.git("for-each-ref", folder=world.remote) == before
+
+
+def test_a_ref_that_is_taken_and_not_shown_is_told_and_removed(world: World) -> None:
+    clone = world.clone("clone")
+    clone.config("loopx.ref", "refs/agents/ledger")
+    world.git("config", "uploadpack.hideRefs", "refs/agents", folder=world.remote)
+    before = world.git("for-each-ref", folder=world.remote)
+    checks = probe(clone, 19)
+    assert "is not shown" in checks["create"]["text"]
+    assert "clean-up" not in checks
+    assert world.git("for-each-ref", folder=world.remote) == before
+
+
+def test_a_remote_that_goes_away_in_between_is_told(world: World) -> None:
+    """What cannot be read is no verdict, and what may be left behind is named, never passed over in silence."""
+    clone = world.clone("clone")
+    script = "#!/bin/sh\ntest -e once || { : > once; exit 0; }\n"
+    plant(world.remote / "hooks/post-receive", f"{script}mv {world.remote} {world.remote}.away\n")
+    checks = probe(clone, 19)
+    assert {name: check["level"] for name, check in checks.items()} == {
+        "latency": "ok", "create": "ok", "reach": "fail", "clean-up": "warn",
+    }  # fmt: skip
+    assert PREFIX in checks["clean-up"]["text"]
+    assert "git ls-remote origin" in checks["clean-up"]["command"]
 
 
 def test_a_read_only_remote(world: World) -> None:
