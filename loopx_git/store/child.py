@@ -35,6 +35,23 @@ kill -KILL "-$1" 2>/dev/null
 """
 
 
+#: The pipes to the watches of this process.
+_PIPES: set[int] = set()
+
+
+def _drop_all() -> None:
+    """In a process that was forked off: a copy of the pipe would keep a watch waiting after the runner's death. The
+    number stays taken, for the file object that knows it."""
+    while _PIPES:
+        nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nothing, _PIPES.pop(), inheritable=False)
+        os.close(nothing)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drop_all)
+
+
 class Child:
     """A running command. `events` receives ("exit", status) once, status as Popen spells it: the exit code, or
     the signal as a negative number. `keep` are descriptors that the command inherits. `mark` is a variable with a
@@ -60,6 +77,8 @@ class Child:
             ["/bin/sh", "-c", _WATCH, "loopx-watch", str(self.pid), str(int(grace))], stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+        assert self._watch.stdin is not None
+        _PIPES.add(self._watch.stdin.fileno())
         self._give_terminal(self.pid)
         threading.Thread(target=self._wait, name=f"wait {self.pid}", daemon=True).start()
 
@@ -94,6 +113,7 @@ class Child:
         with suppress(BrokenPipeError):
             self._watch.stdin.write(b"done\n")
             self._watch.stdin.flush()
+        _PIPES.discard(self._watch.stdin.fileno())
         with suppress(BrokenPipeError):
             self._watch.stdin.close()
         self._watch.wait()

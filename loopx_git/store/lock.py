@@ -16,6 +16,20 @@ from loopx_git.errors import Contention, InvalidState
 _POLL = 0.01
 #: The locks that a thread of this process holds: who holds it may not wait for it.
 _HELD: set[tuple[str, int]] = set()
+#: The files of the locks that this process holds or waits for.
+_OPEN: set[int] = set()
+
+
+def _drop_all() -> None:
+    """In a process that was forked off: a copy of the file would hold the lock for as long as that process lives,
+    also after its parent's end. A command that is to hold it gets the file by name."""
+    while _OPEN:
+        os.close(_OPEN.pop())
+    _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drop_all)
 
 
 @contextmanager
@@ -44,7 +58,7 @@ def locked(
                     break
                 # Its owner removed the file between our opening it and locking it: whoever comes makes a new one.
                 newer = _opened(path)
-                os.close(handle)
+                _close(handle)
                 handle = newer
                 continue
             except OSError as error:
@@ -67,20 +81,28 @@ def locked(
             yield handle
         finally:
             _HELD.discard(mark)
-            if not stays and _is_at(handle, path):
+            if not stays and handle in _OPEN and _is_at(handle, path):
                 os.unlink(path)
     finally:
         # Closing drops the lock; the pid stays for whoever looks.
+        _close(handle)
+
+
+def _close(handle: int) -> None:
+    if handle in _OPEN:
+        _OPEN.remove(handle)
         os.close(handle)
 
 
 def _opened(path: str) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise InvalidState(
             f"cannot open the lock {path}: {error.strerror}", hint=f"look at it: ls -l {os.path.dirname(path)}"
         ) from None
+    _OPEN.add(handle)
+    return handle
 
 
 def _is_at(handle: int, path: str) -> bool:
