@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from loopx_git.version import __version__
 
 # Not from typing: the hooks of an agent import this package at every edit, and `typing` is a third of that time.
 TYPE_CHECKING = False

@@ -24,7 +24,7 @@ PACKAGE = "loopx_git"
 
 # A layer is the first part of a module's path. "" is the package's own __init__, which hands out lazily
 # what the layers below the faces define.
-BELOW_FACES = ("errors", "core", "format", "store", "client")
+BELOW_FACES = ("version", "errors", "core", "format", "store", "client")
 FACES = ("guard", "review", "cli", "mcp", "board", "sdk")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     **{layer: BELOW_FACES[:rank] for rank, layer in enumerate(BELOW_FACES)},
@@ -177,8 +177,8 @@ def layers_point_down(module: Module) -> list[str]:
             continue
         if target in MAY_IMPORT:
             findings.append(found(module, line, f"{module.layer or '__init__'} imports {target}"))
-        elif module.layer in BELOW_FACES and target != "__version__":
-            # The version is a mere string; any other name of the package may load the client.
+        elif module.layer in BELOW_FACES:
+            # What the package hands out lazily may load the client; the version is a module of its own.
             findings.append(found(module, line, f"{module.layer} imports the package itself ({name})"))
     return findings
 
@@ -257,6 +257,7 @@ OFFENDERS: dict[Rule, list[tuple[str, str]]] = {
         ("core/a.py", "from .. import client"),
         ("core/sub/a.py", "from ...format import version"),
         ("core/a.py", "from loopx_git import LoopXClient"),
+        ("store/a.py", "from loopx_git import __version__"),
         (
             "core/a.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from loopx_git.store import x",
@@ -328,7 +329,7 @@ INNOCENT = [
     ("core/sub/a.py", "from ..ids import x\nfrom . import b\ndef select(): ...\nselect()"),
     ("format/a.py", "import yaml\nimport frontmatter\nfrom loopx_git.core import ids\nStatus.open"),
     ("store/a.py", "import fcntl\nimport os\nimport pygit2\nimport time\nos.open('x', 0)"),
-    ("store/a.py", "from loopx_git import __version__\nsubprocess_timeout = 3\nf(subprocess_timeout)"),
+    ("store/a.py", "from loopx_git.version import __version__\nsubprocess_timeout = 3\nf(subprocess_timeout)"),
     ("store/process.py", "import subprocess\ndef f(env, input): subprocess.run([], env=env, input=input)"),
     ("client/a.py", "from ..store import base\nfrom ..core.plan import plan\nself.print('x')"),
     ("review/a.py", "import git\nfrom ..client import LoopXClient"),
@@ -366,6 +367,47 @@ def test_the_rule_fires(rule: Rule, path: str, text: str) -> None:
 @pytest.mark.parametrize(("path", "text"), INNOCENT)
 def test_no_rule_fires_without_a_reason(path: str, text: str) -> None:
     assert [finding for rule in OFFENDERS for finding in rule(Module(path, text))] == []
+
+
+def circles(modules: list[Module]) -> list[list[str]]:
+    """Groups of modules that import each other, directly or by way of others; lazily or for type checkers counts."""
+    paths = {".".join(module.dotted): module.path for module in modules}
+    needs: dict[str, set[str]] = {}
+    for module in modules:
+        named = {name for _, name in imports(module)}
+        found_here = {name if name in paths else name.rpartition(".")[0] for name in named}
+        needs[".".join(module.dotted)] = (found_here & set(paths)) - {".".join(module.dotted)}
+    reached: dict[str, set[str]] = {}
+    for start in needs:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            for name in needs[waiting.pop()] - seen:
+                seen.add(name)
+                waiting.append(name)
+        reached[start] = seen
+    groups = {
+        tuple(sorted(paths[other] for other in reached[name] if name in reached[other]))
+        for name in needs
+        if name in reached[name]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def test_no_modules_import_each_other() -> None:
+    # The two pairs of the guard go when one of its modules builds the context and the others read it.
+    assert [group for group in circles(MODULES) if not all(path.startswith("guard/") for path in group)] == []
+
+
+def test_the_circle_rule_fires() -> None:
+    modules = [
+        Module("core/a.py", "def f():\n    from loopx_git.core import b"),
+        Module("core/b.py", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from ..core.c import C"),
+        Module("core/c.py", "from loopx_git.core.a import f\nfrom loopx_git.core.d import g"),
+        Module("core/d.py", "import os"),
+    ]
+    assert circles(modules) == [["core/a.py", "core/b.py", "core/c.py"]]
+    assert circles(modules[:2] + modules[3:]) == []
 
 
 def median_is_too_large(modules: list[Module]) -> bool:

@@ -122,7 +122,7 @@ class Face:
 
     def _tell_age(self, age: float) -> None:
         """One line beside a text that may no longer be true. A warning of the reading has said it already."""
-        from loopx_git.client.client import PROMPT_AGE
+        from loopx_git.client.base import PROMPT_AGE
 
         if age > PROMPT_AGE:
             when = "nobody knows when this was read" if age == float("inf") else f"as of {ago(age)}"

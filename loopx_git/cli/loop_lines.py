@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from loopx_git.cli.output import relative, safe
-from loopx_git.client.loops import LoopView
+from loopx_git.client.loop_state import LoopView
 from loopx_git.client.tick import Tick
 
 

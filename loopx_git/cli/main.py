@@ -58,7 +58,7 @@ def _group(key: str, name: str) -> click.Group:
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from loopx_git import __version__
+        from loopx_git.version import __version__
 
         click.echo(f"loopx-git {__version__}")
         context.exit(0)

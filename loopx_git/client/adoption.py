@@ -13,7 +13,7 @@ from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.format.tree import Tree
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.connect import Connection
     from loopx_git.store.ledger import Answer
 
 
@@ -22,7 +22,7 @@ class _Asked(NotAllowed):
 
 
 def adopt(
-    client: Client, actor: Actor, *, dry_run: bool = False, discard: bool = False, only_safe: bool = False
+    connection: Connection, actor: Actor, *, dry_run: bool = False, discard: bool = False, only_safe: bool = False
 ) -> dict[str, Any]:
     """Publish one adoption of the foreign commits at the tip: facts admitted, undone, and adopted (False: the tip is
     no foreign one). `discard` takes over nothing; `only_safe` refuses what takes a person's yes."""
@@ -41,7 +41,6 @@ def adopt(
             raise not_initialised()
         return (ChangeSet(Op.ADOPT, actor, "", facts={"adopted": False, "admitted": [], "undone": []}),)
 
-    connection = client.connection
     job = Job(
         decide=nothing,
         actor=actor,
@@ -55,7 +54,7 @@ def adopt(
     return {**answer.facts[0], "tip": answer.tip, "commit": answer.oid}
 
 
-def adopted_if_safe(client: Client, error: InvalidState, actor: Actor) -> bool:
+def adopted_if_safe(connection: Connection, error: InvalidState, actor: Actor) -> bool:
     """Adopt the foreign tip that `error` tells of, if nobody has to be asked; False when it is another error, or
     somebody has to be."""
     from loopx_git.store.validate import ForeignTip
@@ -63,11 +62,11 @@ def adopted_if_safe(client: Client, error: InvalidState, actor: Actor) -> bool:
     if not isinstance(error, ForeignTip) or error.forged:
         return False
     try:
-        done = adopt(client, actor, only_safe=True)
+        done = adopt(connection, actor, only_safe=True)
     except (_Asked, ForeignTip):
         return False
     if done["adopted"]:
-        client.connection.ledger.around.notes.append(
+        connection.ledger.around.notes.append(
             f"adopted {len(done['admitted'])} edits that were made beside the operations, up to {error.tip[:12]}"
         )
     return True

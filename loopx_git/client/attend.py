@@ -16,7 +16,7 @@ from loopx_git.format import layout
 from loopx_git.store.child import Child
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
 
 #: What reaches the runner while the command works: ("signal", number), ("lost", error), ("exit", status).
@@ -38,7 +38,7 @@ def exported(view: TodoView, session: str, file: str, branch: str | None = None)
 
 
 @contextmanager
-def todo_file(client: Client, view: TodoView) -> Iterator[str]:
+def todo_file(client: BaseClient, view: TodoView) -> Iterator[str]:
     """A read-only copy of the todo as it is at the last known tip; gone when the block ends."""
     reading = client.read_known()
     path = layout.todo(view.todo.goal, view.id, archived=view.todo.archived)
@@ -52,7 +52,7 @@ def todo_file(client: Client, view: TodoView) -> Iterator[str]:
 
 
 def attend(
-    client: Client, argv: Sequence[str], lease: Lease, *, agent: str | None, session: str, began: float,
+    client: BaseClient, argv: Sequence[str], lease: Lease, *, agent: str | None, session: str, began: float,
     cwd: str, env: Mapping[str, str], inbox: Inbox, grace: float = GRACE, keep: Sequence[int] = (),
 ) -> tuple[int, Keeper, int | None]:  # fmt: skip
     """Run the command under the claim until it ends: (its status, the keeper, the signal that ended it or None).

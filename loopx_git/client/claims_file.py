@@ -15,14 +15,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from loopx_git.client.client import Client
     from loopx_git.core.lease import Lease, Moment
     from loopx_git.format.snapshot import TreeSnapshot
 
 NAME = "claims.json"
 VERSION = 1
 SIZE_MAX = 16_000_000
-_HEAD = '{"tip": "'
+HEAD = '{"tip": "'
 
 
 def read(home: str) -> dict[str, Any] | None:
@@ -76,48 +75,6 @@ def _ref(git_dir: str, name: str) -> str | None:
         if packed == name:
             return oid
     return None
-
-
-def refresh(client: Client, tip: str) -> None:
-    """Bring the file up to date where the guard is in use: that is, where the file is there already."""
-    path = os.path.join(client.connection.repository.home, NAME)
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            if file.read(len(_HEAD) + len(tip)) == _HEAD + tip:
-                return
-    except OSError:
-        return
-    from loopx_git.errors import LoopXError
-    from loopx_git.store.system import system_errors
-
-    try:
-        with system_errors(path):
-            write(client, tip)
-    except LoopXError:
-        # The command that brought us here is done and must not fail. The file keeps its old tip, so the guard
-        # reads the ledger itself, meets the same error, and reports it.
-        return
-
-
-def write(client: Client, tip: str) -> dict[str, Any]:
-    """Write the file for `tip` and return what it says."""
-    from loopx_git.client.config import HERE
-    from loopx_git.store.lock import make_folder, write_file
-
-    connection = client.connection
-    snapshot = connection.ledger.snapshot(tip)
-    claims, unreadable = claims_at(snapshot, client.moment())
-    found = {
-        "tip": tip,
-        "version": VERSION,
-        "here": connection.settings.remote == HERE,
-        "ref": connection.settings.ref,
-        "claims": claims,
-        "unreadable": unreadable,
-    }
-    make_folder(connection.repository.home)
-    write_file(os.path.join(connection.repository.home, NAME), json.dumps(found).encode("ascii"))
-    return found
 
 
 def claims_at(snapshot: TreeSnapshot, moment: Moment) -> tuple[list[dict[str, Any]], list[str]]:

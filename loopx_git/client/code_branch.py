@@ -8,10 +8,10 @@ from loopx_git.client.config import HERE
 from loopx_git.store.process import git
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 
-def reviewed(client: Client, path: str) -> tuple[bytes | None, str]:
+def reviewed(client: BaseClient, path: str) -> tuple[bytes | None, str]:
     """(a file of the remote's default branch as it was fetched last, the revision that was read).
 
     Without a remote it is the default branch here. None: the branch, or the file on it, is not there.

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loopx_git import __version__
 from loopx_git.client import claims_file, identity, location
 from loopx_git.client.config import HERE, Settings, resolve
 from loopx_git.core.change import Actor
+from loopx_git.core.lease import Moment
 from loopx_git.errors import InvalidState
 from loopx_git.store.clock import Clock, SystemClock
 from loopx_git.store.environment import (
@@ -23,6 +23,7 @@ from loopx_git.store.environment import (
     with_config,
 )
 from loopx_git.store.repository import Repository, config_of, open_repository
+from loopx_git.version import __version__
 
 if TYPE_CHECKING:
     from loopx_git.store.base import Progress, Publisher
@@ -70,6 +71,10 @@ class Connection:
         elif session is not None:
             settings = replace(settings, session=session)
         return identity.actor(self.repository, settings, self.committer[1], self.hooks.entropy)
+
+    def moment(self) -> Moment:
+        """Now, by the wall clock, and when records from the future were first seen here."""
+        return Moment(self.hooks.clock.wall(), self.ledger.around.first_sight)
 
     @property
     def ledger(self) -> Ledger:

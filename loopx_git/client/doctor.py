@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loopx_git import __version__
 from loopx_git.client import location
 from loopx_git.client.config import HERE
 from loopx_git.core.times import format_time
 from loopx_git.errors import InvalidState, LoopXError
 from loopx_git.store.process import git
 from loopx_git.store.remote import LOOSE_MAX, loose_objects
+from loopx_git.version import __version__
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 GIT_LEAST = (2, 31)
 
@@ -36,7 +36,7 @@ class Check:
 class Doctor:
     """Runs every check; one that raises is a failed check with that error's own hint."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client, self._connection = client, client.connection
 
     def run(self) -> list[Check]:

@@ -15,7 +15,7 @@ from loopx_git.core.peer import ClaimMode, Goal
 from loopx_git.errors import InternalError, UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.format.snapshot import TreeSnapshot
 
 
@@ -31,7 +31,7 @@ class GoalView:
 class Goals:
     """Named sets of todos."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def create(

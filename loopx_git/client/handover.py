@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.errors import InvalidState
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
 
 #: How many of the newest notes are handed over, and how far back history is searched for the last holder.
 NOTES, DEPTH = 5, 500
 
 
-def handover(client: Client, view: TodoView, former: str | None, tip: str) -> dict[str, Any] | None:
+def handover(client: BaseClient, view: TodoView, former: str | None, tip: str) -> dict[str, Any] | None:
     """Last holder and epoch, how it ended, its notes and branch, and the attempts so far; None for a todo that
     nobody ever had. `former` is the claim that was taken over (agent@epoch); without it history is searched."""
     epoch = view.lease.lease.epoch
@@ -31,7 +31,7 @@ def handover(client: Client, view: TodoView, former: str | None, tip: str) -> di
     }
 
 
-def _last_claim(client: Client, todo: str, epoch: int, tip: str) -> str:
+def _last_claim(client: BaseClient, todo: str, epoch: int, tip: str) -> str:
     from loopx_git.client.history import entry_of
 
     objects = client.connection.ledger.around.objects
@@ -42,7 +42,7 @@ def _last_claim(client: Client, todo: str, epoch: int, tip: str) -> str:
     return ""
 
 
-def _ended(client: Client, view: TodoView, tip: str) -> str | None:
+def _ended(client: BaseClient, view: TodoView, tip: str) -> str | None:
     """How the former claim ended: what the record said before this one."""
     objects = client.connection.ledger.around.objects
     parents = objects.commit(tip).parents

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
-from loopx_git.client.todo_reads import not_ready
+from loopx_git.client.renewal import renew_all
+from loopx_git.client.todo_reads import TodoReads, not_ready
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core import resolve
 from loopx_git.core.claim import is_stale, last_seen, state_of
@@ -20,7 +21,7 @@ from loopx_git.core.table import Operation
 from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed, UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.format.snapshot import TreeSnapshot
 
 
@@ -60,7 +61,7 @@ class Reclaimed:
 class Heartbeat:
     """Signs of life, and what becomes of claims without one."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def beat(self, *, agent_id: str | None = None, session: str | None = None) -> datetime:
@@ -70,7 +71,7 @@ class Heartbeat:
         assert answer.tip is not None
         peer = self._client.connection.ledger.snapshot(answer.tip).peer(actor.name)
         assert peer is not None
-        self._client.task_lease.renew_all(agent_id=agent_id, session=session)
+        renew_all(self._client, agent_id=agent_id, session=session)
         return peer.last_seen or peer.created_at
 
     def status(self, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False) -> Status:
@@ -92,7 +93,7 @@ class Heartbeat:
             )
             for peer in snapshot.peers()
         ]
-        known = self._client.todo.list(goal_id=goal_id, offline=True).todos
+        known = TodoReads(self._client).list(goal_id=goal_id, offline=True).todos
         ready = [view for view in known if not_ready(snapshot, view, moment) is None]
         lapsed = [view for view in ready if view.lease.state is LeaseState.LAPSED]
         listed = {view.id for view in lapsed}

@@ -15,7 +15,7 @@ from loopx_git.errors import InvalidState
 from loopx_git.format import message
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.store.base import Commit
 
 
@@ -39,7 +39,7 @@ class Verification:
 class History:
     """What happened, and whether it was legal."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def log(

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.keep import Keeper
 from loopx_git.client.take import take
+from loopx_git.client.todos import Todos
 from loopx_git.errors import NotYourClaim
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
 
 
@@ -25,12 +26,12 @@ class Hold:
     """
 
     def __init__(
-        self, client: Client, todo_id: str, *, agent_id: str | None, goal_id: str | None, ttl: int | str | None,
+        self, client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, ttl: int | str | None,
         resume: bool, on_lost: Callable[[NotYourClaim], None] | None,
     ) -> None:  # fmt: skip
         self._resume = resume
         self._client, self._todo_id, self._agent_id, self._goal_id = client, todo_id, agent_id, goal_id
-        self._ttl, self._on_lost = ttl, on_lost
+        self._ttl, self._on_lost, self._todos = ttl, on_lost, Todos(client)
         self.session = f"h-{client.connection.hooks.entropy(8).hex()}"
         self._keeper: Keeper | None = None
         self._done = False
@@ -64,7 +65,7 @@ class Hold:
         """Complete the todo; nothing is renewed any more."""
         self.checkpoint()
         self._stop()
-        view = self._client.todo.complete(
+        view = self._todos.complete(
             self._todo_id, agent_id=self._agent_id, session=self.session, epoch=self.epoch, note=note
         )
         self._done = True
@@ -94,7 +95,7 @@ class Hold:
         if self._done or self._keeper is None or self._keeper.settled or self.lost is not None:
             return
         try:
-            self._client.todo.release(self._todo_id, agent_id=self._agent_id, session=self.session, epoch=self.epoch)
+            self._todos.release(self._todo_id, agent_id=self._agent_id, session=self.session, epoch=self.epoch)
         except NotYourClaim as lost:
             self._keeper.lose(lost)
             if kind is None:

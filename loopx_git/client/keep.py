@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from loopx_git.client.renewal import renew
 from loopx_git.core.lease import Ended, Lease, margin
 from loopx_git.errors import Contention, InvalidState, LoopXError, NotYourClaim, OutcomeUnknown, RemoteFailure
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 #: A claim without a time bound is renewed so often, in seconds: its peer shall not be taken for gone.
 UNBOUND_EVERY = 3600.0
@@ -35,7 +36,7 @@ class Keeper:
     """
 
     def __init__(
-        self, client: Client, lease: Lease, *, agent: str | None, session: str, began: float,
+        self, client: BaseClient, lease: Lease, *, agent: str | None, session: str, began: float,
         look: float | None = None, on_lost: Callable[[NotYourClaim], None] | None = None,
     ) -> None:  # fmt: skip
         self._client, self.lease, self._agent, self._session = client, lease, agent, session
@@ -78,11 +79,8 @@ class Keeper:
     # -- the thread
 
     def _run(self) -> None:
-        from loopx_git.client.client import Client
-
         connection = self._client.connection
-        # A client of its own: object stores are not shared between threads.
-        client = Client(connection.repository.cwd, connection.env, connection.flags, connection.hooks)
+        client = self._client.twin()
         jitter = connection.hooks.jitter
         renew_at = self._now() + self._every * (0.8 + 0.2 * jitter())
         while True:
@@ -100,14 +98,14 @@ class Keeper:
             if self.settled or self.lost is not None:
                 return
 
-    def _renew(self, client: Client) -> bool:
+    def _renew(self, client: BaseClient) -> bool:
         """One renewal; False when it is not known what came of it."""
         began = self._now()
         # No longer than the claim lasts: whoever waits for this thread to end waits for nothing else.
         budget = max(1.0, min(self._client.connection.settings.timeout, self._until - began))
         client.connection.settings = replace(client.connection.settings, timeout=budget)
         try:
-            client.task_lease.renew(self.lease.id, agent_id=self._agent, session=self._session)
+            renew(client, self.lease.id, agent_id=self._agent, session=self._session)
         except NotYourClaim as error:
             self._ended(client, error)
             return True
@@ -120,7 +118,7 @@ class Keeper:
             self._until = began + self.lease.ttl_s - margin(self.lease.ttl_s)
         return True
 
-    def _glance(self, client: Client) -> None:
+    def _glance(self, client: BaseClient) -> None:
         """One look at the record on a freshly read tip."""
         try:
             record = self._record(client)
@@ -130,7 +128,7 @@ class Keeper:
         if (record.holder, record.session, record.epoch) != (self.lease.holder, self._session, self.lease.epoch):
             self._ended(client, self._gone(record), record)
 
-    def _ended(self, client: Client, error: NotYourClaim, record: Lease | None = None) -> None:
+    def _ended(self, client: BaseClient, error: NotYourClaim, record: Lease | None = None) -> None:
         """Tell what the session ended itself from what was taken from it."""
         try:
             known = record or self._record(client)
@@ -142,7 +140,7 @@ class Keeper:
             return
         self.lose(error)
 
-    def _record(self, client: Client) -> Lease:
+    def _record(self, client: BaseClient) -> Lease:
         snapshot = client.snapshot(client.read(fresh=True))
         for goal in snapshot.goals_of(self.lease.todo):
             found = snapshot.lease(goal, self.lease.todo)

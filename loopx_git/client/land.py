@@ -23,7 +23,7 @@ from loopx_git.store.process import git, watched
 from loopx_git.store.remote import RemotePublisher
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
     from loopx_git.format.snapshot import TreeSnapshot
 
@@ -50,7 +50,7 @@ class Landed:
 
 
 def land(
-    client: Client, todo_id: str | None = None, *, to: str | None = None, rev: str = "HEAD",
+    client: BaseClient, todo_id: str | None = None, *, to: str | None = None, rev: str = "HEAD",
     agent_id: str | None = None, session: str | None = None, epoch: int | None = None, note: str | None = None,
     need_check: bool = False, two_step: bool = False, verify: bool = True, sink: Sink = lambda chunk: None,
 ) -> Landed:  # fmt: skip
@@ -125,7 +125,7 @@ def _only_held(snapshot: TreeSnapshot, actor: Actor) -> tuple[str, str]:
     return held[0]
 
 
-def _code(client: Client, rev: str, to: str | None) -> Code:
+def _code(client: BaseClient, rev: str, to: str | None) -> Code:
     """The commit and the full name of its branch."""
     if rev.startswith("-"):
         raise UsageError(f"{rev[:60]!r} names no commit", hint="--rev REVISION")
@@ -145,7 +145,7 @@ def _code(client: Client, rev: str, to: str | None) -> Code:
     return Code(oid, f"refs/heads/{name}")
 
 
-def _checked(client: Client, command: OnTodo, actor: Actor, sink: Sink) -> OnTodo:
+def _checked(client: BaseClient, command: OnTodo, actor: Actor, sink: Sink) -> OnTodo:
     """The command once it is known that it would be granted now, the todo's own check run."""
     try:
         client.submit([command], actor, dry_run=True)
@@ -155,7 +155,7 @@ def _checked(client: Client, command: OnTodo, actor: Actor, sink: Sink) -> OnTod
     return command
 
 
-def _landed_before(client: Client, todo: str, code: str | None, actor: Actor) -> bool:
+def _landed_before(client: BaseClient, todo: str, code: str | None, actor: Actor) -> bool:
     """Whether the actor has completed the todo with this very code."""
     objects = client.connection.ledger.around.objects
     tip = client.read_known().tip
@@ -169,7 +169,7 @@ def _landed_before(client: Client, todo: str, code: str | None, actor: Actor) ->
     return False
 
 
-def _result(client: Client, command: OnTodo, actor: Actor, words: str, publisher: Any) -> TodoView:
+def _result(client: BaseClient, command: OnTodo, actor: Actor, words: str, publisher: Any) -> TodoView:
     answer = client.submit([command], actor, words=words, publisher=publisher)
     assert answer.tip is not None
     snapshot = client.connection.ledger.snapshot(answer.tip)
@@ -180,13 +180,13 @@ def _result(client: Client, command: OnTodo, actor: Actor, words: str, publisher
 # -- the user's repository
 
 
-def _ask(client: Client, args: list[str]) -> str | None:
+def _ask(client: BaseClient, args: list[str]) -> str | None:
     repository = client.connection.repository
     done = git(args, cwd=repository.cwd, env=repository.env, timeout=60)
     return None if done.code else done.text.strip()
 
 
-def _uncommitted(client: Client) -> str:
+def _uncommitted(client: BaseClient) -> str:
     """A warning when the work tree has changes that do not land."""
     if client.connection.repository.top is None:
         return ""
@@ -194,7 +194,7 @@ def _uncommitted(client: Client) -> str:
     return "changes that are not committed were left out" if changed else ""
 
 
-def _scratch(client: Client, publisher: RemotePublisher) -> Any:
+def _scratch(client: BaseClient, publisher: RemotePublisher) -> Any:
     repository = client.connection.repository
     partial = any(
         key == "extensions.partialclone" or (key.endswith(".promisor") and value == "true")
@@ -203,7 +203,7 @@ def _scratch(client: Client, publisher: RemotePublisher) -> Any:
     return scratch(repository.home, repository.common_dir, publisher.path, publisher.env, partial=partial)
 
 
-def _push_code(client: Client, code: Code) -> None:
+def _push_code(client: BaseClient, code: Code) -> None:
     """The second of two steps."""
     publisher = client.connection.ledger.around.publisher
     if not isinstance(publisher, RemotePublisher):
@@ -212,7 +212,7 @@ def _push_code(client: Client, code: Code) -> None:
         LandingPublisher(publisher, code, folder).send_code(client.connection.settings.timeout)
 
 
-def _track(client: Client, code: Code) -> None:
+def _track(client: BaseClient, code: Code) -> None:
     """What a push by the user would do: the tracking ref of the branch, if there is one, follows."""
     connection = client.connection
     if connection.settings.remote == HERE:
@@ -223,7 +223,7 @@ def _track(client: Client, code: Code) -> None:
         _ask(client, ["update-ref", "-m", "loopx land", name, code.oid, old])
 
 
-def _pre_push(client: Client, code: Code, lease: Lease, actor: Actor, sink: Sink) -> None:
+def _pre_push(client: BaseClient, code: Code, lease: Lease, actor: Actor, sink: Sink) -> None:
     """Run the user's pre-push hook once, as git would; NotAllowed when it refuses."""
     repository, settings = client.connection.repository, client.connection.settings
     hook = os.path.join(_hooks(client), "pre-push")
@@ -254,7 +254,7 @@ def started(hook: str) -> list[str]:
     return [hook] if head.startswith(b"#!") or b"\0" in head else ["sh", hook]
 
 
-def _hooks(client: Client) -> str:
+def _hooks(client: BaseClient) -> str:
     """The user's hooks folder. The last core.hooksPath is our own: the spawner puts it there."""
     repository = client.connection.repository
     chosen = repository.values("core.hookspath")[:-1]

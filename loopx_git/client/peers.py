@@ -14,14 +14,14 @@ from loopx_git.core.policy import KEYS, get
 from loopx_git.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 
 @checked(status=anything)
 class Peers:
     """Registered agents, humans and loops."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def register(
@@ -79,7 +79,7 @@ class Peers:
 class PolicyKeys:
     """The ledger's policy, key by key."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def show(self, *, fresh: bool = False, offline: bool = False) -> tuple[dict[str, str], Reading]:

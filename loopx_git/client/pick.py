@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,7 +13,7 @@ from loopx_git.core.query import Skipped, contended, covering, fitting
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.core.change import Actor
     from loopx_git.core.todo import Todo
     from loopx_git.format.snapshot import TreeSnapshot
@@ -50,16 +50,17 @@ class Before(Protocol):
 
 
 def pick(
-    client: Client, *, claim: bool, agent_id: str | None = None, session: str | None = None,
-    goal_id: str | None = None, ttl: int | str | None = "unset", dry_run: bool = False, fresh: bool = False,
-    offline: bool = False, before: Before | None = None,
+    client: BaseClient, *, claim: Callable[..., TodoView] | None, agent_id: str | None = None,
+    session: str | None = None, goal_id: str | None = None, ttl: int | str | None = "unset",
+    dry_run: bool = False, fresh: bool = False, offline: bool = False, before: Before | None = None,
 ) -> Picked:  # fmt: skip
-    """The next todo for the caller; NotFound when nothing fits, saying what was passed over. With `before` each one
+    """The next todo for the caller; NotFound when nothing fits, saying what was passed over. `claim` is
+    `client.todo.claim`, or None for a look alone. With `before` each one
     is made ready before it is claimed, and left out where that fails."""
     actor = client.connection.actor(agent_id, session)
     if not actor.is_agent:
         raise UsageError("next needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
-    if claim and offline:
+    if claim is not None and offline:
         raise UsageError("--claim needs the remote", hint="leave out --offline")
     started, lost, tries = client.connection.hooks.clock.counting(), list[str](), 0
     reading = client.read(fresh=fresh, offline=offline)
@@ -76,14 +77,14 @@ def pick(
         if not fits:
             raise _nothing(skipped, tries)
         drawn = contended(fits, len(lost))
-        todo = drawn[int(client.connection.hooks.jitter() * len(drawn))] if claim else fits[0]
-        if not claim:
+        todo = drawn[int(client.connection.hooks.jitter() * len(drawn))] if claim is not None else fits[0]
+        if claim is None:
             return Picked(client.view(snapshot, todo.goal, todo.id), skipped, (), 0, reading)
         if before is not None and not before.ready(client.view(snapshot, todo.goal, todo.id)):
             continue
         tries += 1
         try:
-            view = client.todo.claim(
+            view = claim(
                 todo.id, agent_id=agent_id, session=session, goal_id=todo.goal, ttl=ttl, exclusive=True,
                 dry_run=dry_run,
             )  # fmt: skip
@@ -105,7 +106,7 @@ def pick(
         return Picked(view, skipped, lost, tries, reading)
 
 
-def free_for(client: Client, tip: str, paths: Sequence[str]) -> tuple[Todo, int] | None:
+def free_for(client: BaseClient, tip: str, paths: Sequence[str]) -> tuple[Todo, int] | None:
     """The todo that the caller could claim as the claims stood at `tip`, and whose scope covers most of the paths
     (how many). A person, who is no peer, is told of one that anybody could claim. No network."""
     snapshot, actor = client.connection.ledger.snapshot(tip), client.connection.actor()
@@ -113,7 +114,7 @@ def free_for(client: Client, tip: str, paths: Sequence[str]) -> tuple[Todo, int]
     return covering(snapshot, peer, actor, client.moment(), paths)
 
 
-def peer_of(snapshot: TreeSnapshot, actor: Actor, client: Client) -> Peer:
+def peer_of(snapshot: TreeSnapshot, actor: Actor, client: BaseClient) -> Peer:
     """The actor's peer, as it would be registered where that is done by itself; NotAllowed when it is none."""
     peer = snapshot.peer(actor.name)
     if peer is not None:

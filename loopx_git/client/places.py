@@ -13,7 +13,7 @@ from loopx_git.errors import Contention, NotAllowed, NotFound, UsageError
 from loopx_git.store.lock import locked
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
 
 
@@ -29,7 +29,7 @@ class Places:
     """
 
     def __init__(
-        self, client: Client, program: str, *, branch: bool, worktree: bool, passed: dict[str, BadPlace],
+        self, client: BaseClient, program: str, *, branch: bool, worktree: bool, passed: dict[str, BadPlace],
         say: Callable[[str], None],
     ) -> None:  # fmt: skip
         self._client, self._program, self._say = client, program, say
@@ -130,7 +130,7 @@ def none_prepared(passed: dict[str, BadPlace], why: NotFound | None = None, done
     )  # fmt: skip
 
 
-def must_exist(client: Client, program: str, *, here: bool) -> None:
+def must_exist(client: BaseClient, program: str, *, here: bool) -> None:
     """Before anything is claimed: a command that is not there is a mistake of the call, not of the todo. `here`: it
     will work in the folder where the runner was started; else a path that is relative is looked for there later."""
     connection = client.connection

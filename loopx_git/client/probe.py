@@ -19,7 +19,7 @@ from loopx_git.store.outcome import classify
 from loopx_git.store.process import Finished
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 #: Refs beside branches, which a coordination branch does not need: it is told whether they could be used.
 _CUSTOM = "refs/loopx/probe-"
@@ -36,7 +36,7 @@ _RECIPE_BESIDE = (
 class Probe:
     """Tries one remote. What it makes there it removes again, or says what could not be removed."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._connection = client.connection
         settings = self._connection.settings
         if settings.remote == HERE:

@@ -21,7 +21,7 @@ from loopx_git.store.driver import author_of
 from loopx_git.store.lock import locked
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.store.objects import PygitObjects
 
 
@@ -50,7 +50,7 @@ class Proposal:
 class Proposals:
     """Todos as plain files on a branch off the coordination ref, for a pull request; and their acceptance."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def add(self, branch: str, title: str, **fields: Any) -> dict[str, Any]:

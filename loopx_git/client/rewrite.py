@@ -19,10 +19,10 @@ from loopx_git.store.process import git
 from loopx_git.store.validate import FIRST_CHECK, Checker
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 
-def accept(client: Client, tip: str, reason: str) -> None:
+def accept(client: BaseClient, tip: str, reason: str) -> None:
     """Follow `tip` from now on. It must be what the remote shows now, and legal by itself."""
     if not ids.OID.fullmatch(tip):
         raise UsageError(
@@ -58,7 +58,7 @@ def accept(client: Client, tip: str, reason: str) -> None:
             connection.store_pin(root)
 
 
-def publish(client: Client) -> dict[str, Any]:
+def publish(client: BaseClient) -> dict[str, Any]:
     """Push the local ledger to the remote, where the ref must be absent, and coordinate there from now on."""
     connection = client.connection
     repository, settings = connection.repository, connection.settings
@@ -106,7 +106,7 @@ def publish(client: Client) -> dict[str, Any]:
     }
 
 
-def _local_tip(client: Client, ref: str) -> str:
+def _local_tip(client: BaseClient, ref: str) -> str:
     repository = client.connection.repository
     done = git(
         ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], cwd=repository.cwd, env=repository.env, timeout=30

@@ -10,11 +10,12 @@ from loopx_git.client.attend import GRACE, Inbox, attend, exported, todo_file
 from loopx_git.client.places import Places, must_exist, none_prepared
 from loopx_git.client.settle import Outcome, Table, parse, settle
 from loopx_git.client.take import Taken, granted, known, preview, take
+from loopx_git.client.todos import Todos
 from loopx_git.client.workplace import BadPlace, Workplace, clear
 from loopx_git.errors import Contention, LoopXError, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
 
 
@@ -37,7 +38,7 @@ class Run:
 
 
 def run(
-    client: Client, argv: Sequence[str], *, todo_id: str | None = None, agent_id: str | None = None,
+    client: BaseClient, argv: Sequence[str], *, todo_id: str | None = None, agent_id: str | None = None,
     goal_id: str | None = None, ttl: int | str | None = "unset", resume: bool = False, on_exit: str | None = None,
     branch: bool = False, worktree: bool = False, keep_worktree: bool = False, grace: float = GRACE,
     inbox: Inbox | None = None, passed: dict[str, BadPlace] | None = None,
@@ -72,7 +73,7 @@ def run(
 
 
 def _of(
-    client: Client, todo_id: str, places: Places, agent: str | None, goal: str | None, session: str,
+    client: BaseClient, todo_id: str, places: Places, agent: str | None, goal: str | None, session: str,
     ttl: int | str | None, resume: bool,
 ) -> Taken:  # fmt: skip
     """One todo by name: what refuses the claim is said before anything is prepared."""
@@ -97,7 +98,7 @@ def _of(
 
 
 def _next(
-    client: Client, places: Places, agent: str | None, goal: str | None, session: str, ttl: int | str | None
+    client: BaseClient, places: Places, agent: str | None, goal: str | None, session: str, ttl: int | str | None
 ) -> Taken:
     from loopx_git.client.pick import pick
 
@@ -105,8 +106,8 @@ def _next(
     try:
         # A place is made for the todo as it is now, with the branch that its last holder recorded.
         view = pick(
-            client, claim=True, agent_id=agent, session=session, goal_id=goal, ttl=ttl, fresh=places.makes,
-            before=places,
+            client, claim=Todos(client).claim, agent_id=agent, session=session, goal_id=goal, ttl=ttl,
+            fresh=places.makes, before=places,
         ).view  # fmt: skip
     except NotFound as nothing:
         if places.passed:
@@ -116,7 +117,7 @@ def _next(
 
 
 def _work(
-    client: Client, argv: Sequence[str], taken: Taken, places: Places, table: Table, agent: str | None,
+    client: BaseClient, argv: Sequence[str], taken: Taken, places: Places, table: Table, agent: str | None,
     keep_worktree: bool, grace: float, inbox: Inbox, say: Callable[[str], None],
 ) -> Run:  # fmt: skip
     """The command under the claim, and what becomes of it."""
@@ -128,7 +129,7 @@ def _work(
     try:
         place = places.settled(view)
         if place.branch is not None and place.branch != view.todo.branch:
-            view = client.todo.update(view.id, agent_id=agent, session=session, branch=place.branch)
+            view = Todos(client).update(view.id, agent_id=agent, session=session, branch=place.branch)
         with todo_file(client, view) as file:
             env = {**client.connection.env, **exported(view, session, file, place.branch)}
             status, keeper, told = attend(
@@ -148,23 +149,23 @@ def _work(
         reading = client.read(fresh=True)
         view = client.view(client.snapshot(reading), view.todo.goal, view.id)
     else:
-        view, outcome, note = settle(client, lease, status, table, " ".join(argv), **who)
+        view, outcome, note = settle(Todos(client), lease, status, table, " ".join(argv), **who)
         say(f"{view.id} {outcome}: the command ended with {status}")
     if not keep_worktree and place.made and clear(client, place):
         say(f"the worktree {place.folder} was clean and is removed; the branch {place.branch} stays")
     return Run(view, status, outcome, note, told, place)
 
 
-def _settled(client: Client, view: TodoView, session: str) -> bool:
+def _settled(client: BaseClient, view: TodoView, session: str) -> bool:
     """Whether the command has ended its claim itself (completed, released, ...)."""
     snapshot = client.snapshot(client.read(fresh=True))
     record = snapshot.lease(view.todo.goal, view.id)
     return record is not None and record.holder is None and record.epoch == view.lease.lease.epoch
 
 
-def _let_go(client: Client, view: TodoView, agent: str | None, session: str) -> None:
+def _let_go(client: BaseClient, view: TodoView, agent: str | None, session: str) -> None:
     """Release what was claimed for a command that never ran; what then goes wrong lapses by itself."""
     try:
-        client.todo.release(view.id, agent_id=agent, session=session, epoch=view.lease.lease.epoch)
+        Todos(client).release(view.id, agent_id=agent, session=session, epoch=view.lease.lease.epoch)
     except LoopXError as error:
         client.connection.ledger.around.notes.append(f"{view.id} could not be released: {error.message}")

@@ -11,7 +11,7 @@ from loopx_git.core.lease import Lease
 from loopx_git.errors import UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.todos import Todos
     from loopx_git.client.views import TodoView
 
 
@@ -75,7 +75,7 @@ def parse(text: str) -> Table:
 
 
 def settle(
-    client: Client, lease: Lease, status: int, table: Table, words: str, *, agent: str | None, session: str,
+    todos: Todos, lease: Lease, status: int, table: Table, words: str, *, agent: str | None, session: str,
     sink: Any = None,
 ) -> tuple[TodoView, Outcome, str | None]:  # fmt: skip
     """End the claim as the table says: (the todo, the outcome, the note written). `words` is the command, for the
@@ -89,9 +89,9 @@ def settle(
     note = None if status == 0 else f"{words[:200]} {how}"
     if outcome is Outcome.COMPLETED:
         try:
-            return client.todo.complete(lease.todo, note=note, sink=sink, **who), outcome, note
+            return todos.complete(lease.todo, note=note, sink=sink, **who), outcome, note
         except NotAllowed as error:
-            client.todo.release(lease.todo, note=f"not completed: {error.message}"[:2000], **who)
+            todos.release(lease.todo, note=f"not completed: {error.message}"[:2000], **who)
             raise
     wanted = None if outcome is Outcome.RELEASED else outcome.value
-    return client.todo.release(lease.todo, status=wanted, note=note, **who), outcome, note
+    return todos.release(lease.todo, status=wanted, note=note, **who), outcome, note

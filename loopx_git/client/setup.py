@@ -14,7 +14,7 @@ from loopx_git.errors import InvalidState
 from loopx_git.store.lock import write_file
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Initialised:
 class Setup:
     """Beginning a ledger, joining one, following it."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def init(self, *, dry_run: bool = False) -> Initialised:
@@ -125,7 +125,7 @@ class Setup:
         """
         from loopx_git.client.adoption import adopt
 
-        return adopt(self._client, self._client.connection.actor(), dry_run=dry_run, discard=discard)
+        return adopt(self._client.connection, self._client.connection.actor(), dry_run=dry_run, discard=discard)
 
     def publish(self) -> dict[str, Any]:
         """Move a ledger that lives in this repository alone to the remote: remote, ref, ledger, tip, config."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from loopx_git.client.code_branch import reviewed
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 FILE = ".loopx/allowed_signers"
 _SIZE_MAX = 262_144
 
 
-def reviewed_signers(client: Client) -> bytes | None:
+def reviewed_signers(client: BaseClient) -> bytes | None:
     """.loopx/allowed_signers of the code branch; None where there is none, or one that is too large."""
     data, _ = reviewed(client, FILE)
     return data if data is not None and len(data) <= _SIZE_MAX else None

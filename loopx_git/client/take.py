@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loopx_git.client.renewal import renew
+from loopx_git.client.todos import Todos
 from loopx_git.core import resolve
 from loopx_git.core.lease import margin
 from loopx_git.errors import HeldByAnother, NotFound, NotYourClaim
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
 
 
@@ -26,8 +28,8 @@ class Taken:
 
 
 def take(
-    client: Client, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str, ttl: int | str | None,
-    resume: bool, way_on: str,
+    client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str,
+    ttl: int | str | None, resume: bool, way_on: str,
 ) -> Taken:  # fmt: skip
     """Claim the todo for `session`. What the caller's own session (of `todo claim`, say) holds already is gone on
     with instead: renewed, under the same epoch. Another session of the same agent keeps it, unless `resume`.
@@ -44,7 +46,7 @@ def take(
             own = None
     began = clock.counting()
     try:
-        view = client.todo.claim(
+        view = Todos(client).claim(
             todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, exclusive=True
         )
     except HeldByAnother as error:
@@ -59,13 +61,13 @@ def take(
 
 
 def preview(
-    client: Client, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str, ttl: int | str | None,
-    resume: bool, way_on: str,
+    client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str,
+    ttl: int | str | None, resume: bool, way_on: str,
 ) -> TodoView:  # fmt: skip
     """The todo, if `take` would get it at the tip as it is now; its errors if not. Nothing is written."""
     if _own_session(client, todo_id, goal_id, agent_id) is None:
         try:
-            return client.todo.claim(
+            return Todos(client).claim(
                 todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, exclusive=True,
                 dry_run=True,
             )  # fmt: skip
@@ -77,7 +79,7 @@ def preview(
     return found
 
 
-def known(client: Client, todo_id: str, goal_id: str | None) -> TodoView | None:
+def known(client: BaseClient, todo_id: str, goal_id: str | None) -> TodoView | None:
     """The todo at the tip that is known here; None where it is not known."""
     snapshot = client.snapshot(client.read_known())
     try:
@@ -86,7 +88,7 @@ def known(client: Client, todo_id: str, goal_id: str | None) -> TodoView | None:
         return None
 
 
-def granted(client: Client, view: TodoView, fallback: float) -> float:
+def granted(client: BaseClient, view: TodoView, fallback: float) -> float:
     """When the try that won began, by the counting clock: its deadline is on disk."""
     lease = view.lease.lease
     deadlines = client.connection.ledger.around.deadlines
@@ -96,7 +98,7 @@ def granted(client: Client, view: TodoView, fallback: float) -> float:
     return client.connection.hooks.clock.counting() + left - lease.ttl_s + margin(lease.ttl_s)
 
 
-def _own_session(client: Client, todo_id: str, goal_id: str | None, agent_id: str | None) -> str | None:
+def _own_session(client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None) -> str | None:
     """The session in which the caller would act otherwise, if it holds the todo at the tip that is known here."""
     found = known(client, todo_id, goal_id)
     lease = None if found is None else found.lease.lease
@@ -105,16 +107,16 @@ def _own_session(client: Client, todo_id: str, goal_id: str | None, agent_id: st
     return lease.session if lease.session == client.connection.actor(agent_id).session else None
 
 
-def _name(client: Client, agent_id: str | None) -> str | None:
+def _name(client: BaseClient, agent_id: str | None) -> str | None:
     return agent_id or client.connection.settings.agent
 
 
 def _gone_on(
-    client: Client, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: int | str | None
+    client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: int | str | None
 ) -> Taken:
     began = client.connection.hooks.clock.counting()
-    lease = client.task_lease.renew(todo_id=todo_id, ttl=ttl, agent_id=agent_id, session=session).lease
-    view = known(client, lease.todo, goal_id)
+    renew(client, todo_id, ttl=ttl, agent_id=agent_id, session=session)
+    view = known(client, todo_id, goal_id)
     assert view is not None
     return Taken(view, session, granted(client, view, began), False)
 

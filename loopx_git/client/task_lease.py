@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.renewal import renew, renew_all, split
+from loopx_git.client.todos import Todos
 from loopx_git.client.views import LeaseView
-from loopx_git.core.commands import OnTodo, RenewAll
-from loopx_git.core.table import Operation
 from loopx_git.errors import LoopXError, NotFound, NotYourClaim, UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 
 @checked()
 class TaskLease:
     """Leases are named todo@epoch, so that a stale name is refused by its epoch."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: BaseClient) -> None:
+        self._client, self._todos = client, Todos(client)
 
     def acquire(
         self, todo_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,
         session: str | None = None,
     ) -> LeaseView:  # fmt: skip
         """Claim exclusively; `ttl` in seconds, None for no bound."""
-        return self._client.todo.claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, exclusive=True).lease
+        return self._todos.claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, exclusive=True).lease
 
     def renew(
         self, lease_id: str | None = None, *, todo_id: str | None = None, ttl: int | str | None = "unset",
@@ -35,18 +34,12 @@ class TaskLease:
     ) -> LeaseView:  # fmt: skip
         """Renew a lease by its id (todo@epoch) or its todo."""
         lease_id = named(lease_id, todo_id)
-        todo, epoch = split(lease_id)
-        actor = self._client.connection.actor(agent_id, session)
-        command = OnTodo(Operation.RENEW, todo, epoch=epoch, ttl=ttl)
-        answer = self._client.submit([command], actor, words=f"task-lease renew {lease_id}")
-        self._client.confirm(answer, actor)
-        return self._view(answer.tip, todo)
+        todo, _ = split(lease_id)
+        return self._view(renew(self._client, lease_id, ttl=ttl, agent_id=agent_id, session=session).tip, todo)
 
     def renew_all(self, *, agent_id: str | None = None, session: str | None = None) -> list[str]:
         """Renew every lease of the caller's session in one operation: their ids (todo@epoch)."""
-        actor = self._client.connection.actor(agent_id, session)
-        answer = self._client.submit([RenewAll()], actor, words="task-lease renew --all")
-        return list(answer.facts[0].get("renewed", ()))
+        return renew_all(self._client, agent_id=agent_id, session=session)
 
     def transfer(
         self, lease_id: str | None = None, to: str | None = None, *, todo_id: str | None = None,
@@ -56,7 +49,7 @@ class TaskLease:
         todo, epoch = split(named(lease_id, todo_id))
         if to is None:
             raise UsageError("a transfer names the receiving agent", hint='task_lease.transfer(lease_id, to="AGENT")')
-        return self._client.todo.transfer(todo, to, epoch=epoch, agent_id=agent_id, session=session).lease
+        return self._todos.transfer(todo, to, epoch=epoch, agent_id=agent_id, session=session).lease
 
     def release(
         self, lease_id: str | None = None, *, todo_id: str | None = None, agent_id: str | None = None,
@@ -64,7 +57,7 @@ class TaskLease:
     ) -> LeaseView:  # fmt: skip
         """Release a lease by its id (todo@epoch) or its todo; a soft claim beside it goes on."""
         todo, epoch = split(named(lease_id, todo_id))
-        return self._client.todo.release(todo, epoch=epoch, agent_id=agent_id, session=session, exclusive=True).lease
+        return self._todos.release(todo, epoch=epoch, agent_id=agent_id, session=session, exclusive=True).lease
 
     def inspect(
         self, lease_id: str | None = None, *, todo_id: str | None = None, fresh: bool = False, offline: bool = False
@@ -75,9 +68,9 @@ class TaskLease:
         current epoch.
         """
         todo, epoch = split(named(lease_id, todo_id))
-        view, reading = self._client.todo.show(todo, fresh=fresh, offline=offline)
+        view, reading = self._todos.show(todo, fresh=fresh, offline=offline)
         if epoch not in (None, view.lease.epoch) and reading.age > 0 and not offline:
-            view, _ = self._client.todo.show(todo, fresh=True)
+            view, _ = self._todos.show(todo, fresh=True)
         if epoch is not None and epoch != view.lease.epoch:
             raise _not_current(view.lease, epoch)
         return view.lease
@@ -98,16 +91,6 @@ def named(lease_id: str | None, todo_id: str | None) -> str:
         what = "the lease is named twice" if name is not None else "no lease is named"
         raise UsageError(what, hint="name it by lease_id (todo@epoch) or by todo_id")
     return name
-
-
-def split(lease_id: str) -> tuple[str, int | None]:
-    """(todo, epoch or None) of `TODO@3`, where TODO is an id, a prefix or an alias, or of a TODO alone."""
-    todo, at, epoch = lease_id.rpartition("@")
-    if not at:
-        return lease_id, None
-    if not todo or "@" in todo or not re.fullmatch("[0-9]{1,18}", epoch, re.ASCII):
-        raise UsageError(f"{lease_id[:80]!r} is not a lease id", hint="a lease is named todo@epoch, such as ab12@3")
-    return todo, int(epoch)
 
 
 def _not_current(lease: LeaseView, epoch: int) -> LoopXError:

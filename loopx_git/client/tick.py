@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loopx_git.client.attend import Inbox, attend, exported, todo_file
+from loopx_git.client.loop_state import LoopView, claim_task, loop_actor, loop_view
 from loopx_git.client.places import must_exist
 from loopx_git.core import resolve
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held
-from loopx_git.core.commands import CountTick
+from loopx_git.core.commands import ClaimTask, CountTick
 from loopx_git.core.loop import LoopStatus, is_over
 from loopx_git.core.peer import Peer, PeerStatus
 from loopx_git.core.plan_loop import check_home, owns, tracked
@@ -22,8 +23,7 @@ from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotYourClaim
 from loopx_git.store.lock import locked
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
-    from loopx_git.client.loops import LoopView
+    from loopx_git.client.base import BaseClient
     from loopx_git.format.snapshot import TreeSnapshot
 
 #: Why a tick was skipped: the words of the contract first.
@@ -52,7 +52,7 @@ class Tick:
 
 
 def tick(
-    client: Client, name: str, argv: Sequence[str], *, task: str | None, goal_id: str | None, resume: bool,
+    client: BaseClient, name: str, argv: Sequence[str], *, task: str | None, goal_id: str | None, resume: bool,
     grace: float, inbox: Inbox | None,
 ) -> Tick:  # fmt: skip
     """Carry out one tick; see `client.loop.tick`.
@@ -63,13 +63,13 @@ def tick(
     if not argv:
         raise UsageError("name the command of the tick", hint=f"git loopx loop tick {name} -- COMMAND ARGUMENTS...")
     must_exist(client, argv[0], here=True)
-    actor = client.loop.actor(name)
+    actor = loop_actor(client, name)
     folder = os.path.join(client.connection.repository.home, "loops", f"{name}.tick")
     with ExitStack() as stack:
         try:
             handle = stack.enter_context(locked(folder, 0.0, f"tick of {name}"))
         except Contention as busy:
-            return Tick(client.loop.show(name)[0], BUSY, busy.message)
+            return Tick(_shown(client, name), BUSY, busy.message)
         return _Course(client, actor, argv, grace, inbox or Inbox(), handle).run(task, goal_id, resume)
 
 
@@ -77,7 +77,7 @@ class _Course:
     """One tick under way."""
 
     def __init__(
-        self, client: Client, actor: Actor, argv: Sequence[str], grace: float, inbox: Inbox, handle: int
+        self, client: BaseClient, actor: Actor, argv: Sequence[str], grace: float, inbox: Inbox, handle: int
     ) -> None:
         self.client, self.actor, self.argv = client, actor, argv
         self.grace, self.inbox, self.handle = grace, inbox, handle
@@ -88,7 +88,7 @@ class _Course:
         loop = tracked(snapshot, name)
         if loop.status is not LoopStatus.RUNNING:
             rests = PAUSED if loop.status is LoopStatus.PAUSED else HALTED
-            return Tick(client.loop.show(name, offline=True)[0], rests, loop.reason or "")
+            return Tick(_shown(client, name), rests, loop.reason or "")
         check_home(loop, self.actor, moves=resume)
         released = None
         moves = resume and loop.session != self.actor.session
@@ -105,7 +105,7 @@ class _Course:
             skipped = self._claim(snapshot, wanted, goal_id, resume)
             if skipped is not None:
                 why, detail = skipped
-                return Tick(client.loop.show(name, offline=True)[0], why, detail, released=released)
+                return Tick(_shown(client, name), why, detail, released=released)
         return self._work()
 
     def _claim(
@@ -118,7 +118,7 @@ class _Course:
                 return found
             task = found
         try:
-            self.client.loop.claim(self.actor.name, task, goal_id=goal_id, resume=moves)
+            claim_task(self.client, ClaimTask(self.actor.name, task, goal_id, moves))
         except HeldByAnother as error:
             own = error.about.get("holder") == self.actor.name
             return TAKEN, f"{error.message}; {error.hint}" if own else error.message
@@ -175,7 +175,7 @@ class _Course:
         lost = keeper.lost
         if lost is not None:
             raise lost
-        return Tick(client.loop.show(name, offline=True)[0], task=lease.todo, status=status, released=released,
+        return Tick(_shown(client, name), task=lease.todo, status=status, released=released,
                     told=told)  # fmt: skip
 
     def _count(self, iteration: int) -> str | None:
@@ -184,3 +184,9 @@ class _Course:
         answer = self.client.submit([command], self.actor, words=f"loop tick {self.actor.name}")
         released = answer.facts[0].get("released")
         return None if released is None else str(released)
+
+
+def _shown(client: BaseClient, name: str) -> LoopView:
+    """The loop as it is at the tip that is known here."""
+    snapshot = client.snapshot(client.read_known())
+    return loop_view(client, snapshot, tracked(snapshot, name))

@@ -17,7 +17,7 @@ from loopx_git.core.todo import TERMINAL, Status, Todo
 from loopx_git.errors import InvalidState, NotAllowed, UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.core.change import Actor
     from loopx_git.format.snapshot import TreeSnapshot
 
@@ -52,7 +52,7 @@ def not_ready(snapshot: TreeSnapshot, view: TodoView, moment: Moment) -> str | N
 
 
 def _claimable(
-    client: Client, snapshot: TreeSnapshot, found: Sequence[TodoView], actor: Actor
+    client: BaseClient, snapshot: TreeSnapshot, found: Sequence[TodoView], actor: Actor
 ) -> tuple[list[TodoView], list[Skipped]]:
     """What of the ready todos the actor could claim now, and why not the others; "*" stands for all of them."""
     from loopx_git.client.pick import peer_of
@@ -94,7 +94,7 @@ def _nothing(passed: Counter[str], skipped: int, agent: str | None) -> str:
 class TodoReads:
     """What `client.todo` reads."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def show(

@@ -14,13 +14,13 @@ from loopx_git.core.table import Operation
 from loopx_git.errors import UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
 
 
 class TodoSubmit:
     """What the namespaces that write todos share."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def _on(

@@ -103,8 +103,8 @@ class Todos(TodoReads, TodoLife):
         from loopx_git.client.pick import pick
 
         return pick(
-            self._client, claim=claim, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl,
-            dry_run=dry_run, fresh=fresh, offline=offline,
+            self._client, claim=self.claim if claim else None, agent_id=agent_id, session=session, goal_id=goal_id,
+            ttl=ttl, dry_run=dry_run, fresh=fresh, offline=offline,
         )  # fmt: skip
 
     def release(

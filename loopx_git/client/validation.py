@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.code_branch import reviewed
 from loopx_git.client.config import FILE, allow_of, load_file
+from loopx_git.client.renewal import renew
 from loopx_git.errors import Contention, LoopXError, NotAllowed, NotYourClaim, OutcomeUnknown, RemoteFailure
 from loopx_git.store.process import watched
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.core.change import Actor
     from loopx_git.core.lease import Lease
     from loopx_git.core.plan_todo import NeedsValidation
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 TIMEOUT = 3600.0
 
 
-def allowed(client: Client) -> tuple[tuple[tuple[str, ...], ...], str]:
+def allowed(client: BaseClient) -> tuple[tuple[tuple[str, ...], ...], str]:
     """(the commands that `[validate] allow` of the code branch names, the revision that was read)."""
     data, name = reviewed(client, FILE)
     if data is None:
@@ -35,7 +36,7 @@ def allowed(client: Client) -> tuple[tuple[tuple[str, ...], ...], str]:
 
 
 def validate(
-    client: Client, needed: NeedsValidation, actor: Actor, sink: Callable[[bytes], None], timeout: float = TIMEOUT
+    client: BaseClient, needed: NeedsValidation, actor: Actor, sink: Callable[[bytes], None], timeout: float = TIMEOUT
 ) -> None:
     """Run the todo's check, renewing its lease meanwhile; NotAllowed when it may not run or does not pass,
     NotYourClaim as soon as the claim is lost."""
@@ -77,7 +78,7 @@ def _shown(argv: Sequence[str]) -> str:
 class Renewing:
     """Keeps the lease alive while the check runs: a renewal each third of the ttl."""
 
-    def __init__(self, client: Client, lease: Lease, actor: Actor) -> None:
+    def __init__(self, client: BaseClient, lease: Lease, actor: Actor) -> None:
         self.client, self.lease, self.actor = client, lease, actor
         self.last = client.connection.hooks.clock.counting()
 
@@ -88,7 +89,7 @@ class Renewing:
             return
         self.last = now
         try:
-            self.client.task_lease.renew(self.lease.id, agent_id=self.actor.name, session=self.actor.session)
+            renew(self.client, self.lease.id, agent_id=self.actor.name, session=self.actor.session)
         except NotYourClaim:
             raise
         except (RemoteFailure, Contention, OutcomeUnknown) as error:

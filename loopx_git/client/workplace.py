@@ -17,7 +17,7 @@ from loopx_git.store.process import Finished, git
 from loopx_git.store.system import system_errors
 
 if TYPE_CHECKING:
-    from loopx_git.client.client import Client
+    from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
 
 #: In the git directory of a worktree that we made, below our folder there: without it a worktree is the user's.
@@ -46,7 +46,7 @@ class Workplace:
     began: str | None = None
 
 
-def prepare(client: Client, view: TodoView, *, branch: bool, worktree: bool) -> Workplace:
+def prepare(client: BaseClient, view: TodoView, *, branch: bool, worktree: bool) -> Workplace:
     """Make what was asked for, or BadPlace, with nothing left of what was begun.
 
     The branch that the todo records is gone on with; a new one begins at HEAD. What the user has checked out is never
@@ -65,7 +65,7 @@ def prepare(client: Client, view: TodoView, *, branch: bool, worktree: bool) -> 
         raise desk.bad(error.message, error.hint) from None
 
 
-def withdraw(client: Client, place: Workplace) -> bool:
+def withdraw(client: BaseClient, place: Workplace) -> bool:
     """Take back what was made for a run that did not come about; False where something of it stays, because there is
     something in it."""
     if place.new and not clear(client, place):
@@ -77,7 +77,7 @@ def withdraw(client: Client, place: Workplace) -> bool:
     return done.code == 0
 
 
-def clear(client: Client, place: Workplace) -> bool:
+def clear(client: BaseClient, place: Workplace) -> bool:
     """Remove a worktree of ours, if there is nothing in it that is not committed; True when it is gone."""
     if not place.made:
         return False
@@ -93,7 +93,7 @@ def clear(client: Client, place: Workplace) -> bool:
     return True
 
 
-def worktrees(client: Client) -> str:
+def worktrees(client: BaseClient) -> str:
     """The folder for worktrees: git config loopx.worktrees, else <repository>.loopx beside the repository."""
     repository = client.connection.repository
     chosen = repository.value("loopx.worktrees")
@@ -109,7 +109,7 @@ def worktrees(client: Client) -> str:
 class _Desk:
     """One place being prepared; `place` is what there is of it so far."""
 
-    def __init__(self, client: Client, view: TodoView) -> None:
+    def __init__(self, client: BaseClient, view: TodoView) -> None:
         self.client, self.view = client, view
         self.folder = os.path.join(worktrees(client), view.id)
         self.place = Workplace(client.connection.repository.cwd)
@@ -220,7 +220,7 @@ class _Desk:
         return "" if done.code else done.text.removesuffix("\n")
 
 
-def _git(client: Client, args: list[str], *, folder: str | None = None) -> Finished:
+def _git(client: BaseClient, args: list[str], *, folder: str | None = None) -> Finished:
     """A local git command in the user's repository, or in the worktree at `folder`; neither the folder nor the index
     that a hook names is meant."""
     repository = client.connection.repository

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from loopx_git.client import claims_file
+from loopx_git.client import claims_file, claims_writer
 from loopx_git.client.client import Client
 from loopx_git.client.config import FILE, HERE, load_file
 from loopx_git.client.connect import Hooks
@@ -96,7 +96,7 @@ def _known(client: Client) -> tuple[dict[str, Any], float]:
     if found is None or tip is None or not fits:
         # In a repository of its own the branch itself is the remote: reading it is no network.
         reading = client.read(fresh=True) if here else client.read(offline=True)
-        found = claims_file.write(client, reading.tip)
+        found = claims_writer.write(client.connection, reading.tip)
     return found, 0.0 if here else _age(client)
 
 

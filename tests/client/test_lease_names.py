@@ -7,7 +7,7 @@ from clones import Clone
 
 from loopx_git import NotFound, NotYourClaim, UsageError
 from loopx_git.client.client import Client
-from loopx_git.client.task_lease import split
+from loopx_git.client.renewal import split
 
 
 @pytest.mark.parametrize(

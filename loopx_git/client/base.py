@@ -1,0 +1,274 @@
+"""What every namespace of the client needs: reading a tip, showing what is there, submitting commands."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client import claims_writer
+from loopx_git.client.connect import Connection, Hooks
+from loopx_git.client.views import LeaseView, Reading, TodoView
+from loopx_git.core.change import Actor
+from loopx_git.core.claim import state_of
+from loopx_git.core.commands import AddTodo, Command, OnTodo
+from loopx_git.core.lease import Lease, Moment, expires_at
+from loopx_git.core.todo import Todo
+from loopx_git.errors import (
+    Contention,
+    HeldByAnother,
+    InvalidState,
+    NotAllowed,
+    NotFound,
+    NotInitialised,
+    NotYourClaim,
+    RemoteFailure,
+)
+
+if TYPE_CHECKING:
+    from loopx_git.format.snapshot import TreeSnapshot
+    from loopx_git.store.base import Publisher
+    from loopx_git.store.ledger import Answer
+
+
+#: How long a reader waits for another command of the clone, or for a slow remote, before it shows what it has.
+_READ_WAIT = 10.0
+#: What a person reads is asked for anew when it is older than so many seconds, and waited for so long.
+PROMPT_AGE, _PROMPT_WAIT = 2.0, 3.0
+
+
+class BaseClient:
+    """Access to one repository's ledger, without the namespaces: these are built on it.
+
+    `env` is the complete environment for git (PATH, HOME, ssh agent, ...) and the place of LOOPX_* variables;
+    `flags` has remote, ref, agent, session, timeout where a caller gives them. Methods raise the errors of
+    `loopx_git.errors` and write nothing when they do.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        env: Mapping[str, str],
+        flags: Mapping[str, Any] | None = None,
+        hooks: Hooks | None = None,
+    ) -> None:
+        self.connection = Connection(os.fspath(folder), env, flags or {}, hooks)
+        #: Set for a person who reads: what was fetched seconds ago is fetched again, unless sync.max_age was set.
+        self.prompt = False
+        #: What was read last.
+        self.reading: Reading | None = None
+
+    def twin(self) -> BaseClient:
+        """A second access to the same repository with the same settings, for another thread: object stores are
+        not shared between threads."""
+        connection = self.connection
+        return BaseClient(connection.repository.cwd, connection.env, connection.flags, connection.hooks)
+
+    # -- reading
+
+    def read(self, *, fresh: bool = False, offline: bool = False) -> Reading:
+        """The tip to read from. Fetches first when the knowledge is older than sync.max_age (for a person: than
+        PROMPT_AGE), always when `fresh`, never when `offline`; an unreachable remote is a warning unless `fresh`."""
+        self.reading = self._read(fresh=fresh, offline=offline)
+        return self.reading
+
+    def _read(self, *, fresh: bool, offline: bool) -> Reading:
+        self.connection.offline = offline
+        ledger, settings = self.connection.ledger, self.connection.settings
+        known, age = ledger.tip(), self._age()
+        if offline:
+            if known is None:
+                raise NotInitialised("nothing was fetched here yet", hint="git loopx sync")
+            return Reading(known, age)
+        bound, wait = settings.max_age, _READ_WAIT
+        if self.prompt and age <= bound and settings.origins["max_age"] == "default":
+            bound, wait = min(PROMPT_AGE, bound), _PROMPT_WAIT
+        if known is not None and not fresh and age <= bound:
+            return Reading(known, age)
+        if fresh:
+            tip = ledger.need_tip(settings.timeout)
+            self._stamp()
+            self._pin(tip)
+            return Reading(tip, 0.0, tuple(ledger.around.notes))
+        try:
+            fetched = ledger.refresh(settings.timeout if known is None else min(settings.timeout, wait))
+        except (Contention, InvalidState) as error:
+            # A reader shows the last good state rather than nothing; whoever plans gets the error itself.
+            if known is None:
+                raise
+            return Reading(known, age, (f"{error.message}; {_old(age)}",))
+        if fetched.error is not None:
+            if known is None:
+                raise RemoteFailure(
+                    f"the coordination ref cannot be read: {fetched.error}",
+                    hint="check the remote and your access: git ls-remote",
+                )
+            warning = f"the remote cannot be read ({fetched.error}); {_old(age)}"
+            return Reading(known, age, (warning,))
+        if fetched.tip is None:
+            from loopx_git.store.ledger import not_initialised
+
+            raise not_initialised()
+        self._stamp()
+        self._pin(fetched.tip)
+        return Reading(fetched.tip, 0.0, tuple(ledger.around.notes))
+
+    def read_known(self) -> Reading:
+        """The tip as this process knows it, without a look at the remote: after a refusal it is fresh."""
+        tip = self.connection.ledger.tip()
+        return self.read(fresh=True) if tip is None else Reading(tip, 0.0)
+
+    def snapshot(self, reading: Reading) -> TreeSnapshot:
+        return self.connection.ledger.snapshot(reading.tip)
+
+    def moment(self) -> Moment:
+        return self.connection.moment()
+
+    def view(self, snapshot: TreeSnapshot, goal: str, todo: str, **more: Any) -> TodoView:
+        """One todo with its lease, as the wall clock says."""
+        return self.view_of(snapshot, snapshot.todo(goal, todo), snapshot.lease(goal, todo), **more)
+
+    def view_of(self, snapshot: TreeSnapshot, todo: Todo, lease: Lease | None, **more: Any) -> TodoView:
+        """A todo and its record, both already read."""
+        known = lease or Lease(todo.id)
+        shown = LeaseView(known, state_of(known, snapshot, self.moment()), expires_at(known))
+        return TodoView(todo, shown, **more)
+
+    # -- writing
+
+    def submit(
+        self, commands: Sequence[Command], actor: Actor, *, dry_run: bool = False, words: str = "",
+        publisher: Publisher | None = None,
+    ) -> Answer:  # fmt: skip
+        """Publish a group of commands, all or nothing; the answer's `facts` has an entry for each.
+
+        `publisher` takes the place of the ledger's own for this one publication.
+        """
+        from loopx_git.format.group import plan_group
+        from loopx_git.store.driver import Job
+        from loopx_git.store.ledger import not_initialised
+        from loopx_git.store.system import noted
+        from loopx_git.store.transaction import Limits
+
+        def decide(snapshot: TreeSnapshot | None, moment: Moment, request: str) -> Any:
+            if snapshot is None and not _begins(commands):
+                raise not_initialised()
+            return plan_group(snapshot, commands, actor, moment, request)
+
+        self.connection.offline = False
+        settings, ledger = self.connection.settings, self.connection.ledger
+        job = Job(
+            decide=decide,
+            actor=actor,
+            fingerprint=fingerprint(commands, actor),
+            command=words or type(commands[0]).__name__,
+            limits=Limits(budget=settings.timeout),
+            dry_run=dry_run,
+        )
+        place = ledger if publisher is None else ledger.through(publisher)
+        try:
+            answer = place.submit(job)
+        except (HeldByAnother, NotAllowed, NotFound, NotYourClaim):
+            # A refusal is given on a tip that was read just now; it stands also where that cannot be noted.
+            if ledger.tip() is not None:
+                noted(ledger.around.notes, self._stamp, what="refused")
+            raise
+        except InvalidState as error:
+            from loopx_git.client.adoption import adopted_if_safe
+
+            if dry_run or not adopted_if_safe(self.connection, error, actor):
+                raise
+            answer = place.submit(job)
+        if answer.tip is not None:
+            # Fresh is what is known here: a tip that could not be noted is read again.
+            known = ledger.tip() == answer.tip
+            keeps: list[Callable[[], None]] = [self._stamp] if known else []
+            keeps.append(partial(self._pin, answer.tip))
+            for keep in keeps:
+                if answer.wrote:
+                    # What landed stands, whether or not this clone can note it.
+                    noted(ledger.around.notes, keep)
+                else:
+                    keep()
+        return answer
+
+    def confirm(self, answer: Answer, actor: Actor) -> None:
+        """A landing that was found in history, not acknowledged, may be over already: NotYourClaim (12) tells
+        the epoch that was the caller's."""
+        if answer.confirmed or answer.tip is None:
+            return
+        snapshot = self.connection.ledger.snapshot(answer.tip)
+        for facts in answer.facts:
+            lease = snapshot.lease(str(facts["goal"]), str(facts["todo"]))
+            if lease is None or (lease.epoch, lease.holder) != (facts["epoch"], actor.name):
+                holder = None if lease is None else lease.holder
+                raise NotYourClaim(
+                    f"{facts['todo']} was yours under epoch {facts['epoch']} and no longer is: "
+                    f"{holder or 'nobody'} holds it (epoch {lease.epoch if lease else 0})",
+                    hint=f"git loopx todo show {facts['todo']}",
+                    about={"todo_id": facts["todo"], "holder": holder, "epoch": lease.epoch if lease else 0,
+                           "former_epoch": facts["epoch"]},
+                )  # fmt: skip
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the caller should know besides the answer: a first contact, a renewal that did not go through."""
+        return () if not self.connection.is_open else tuple(self.connection.ledger.around.notes)
+
+    # -- bookkeeping of this clone
+
+    def _age(self) -> float:
+        try:
+            stamp = os.stat(os.path.join(self.connection.repository.home, "fetched")).st_mtime
+        except FileNotFoundError:
+            return float("inf")
+        return max(0.0, self.connection.hooks.clock.wall().timestamp() - stamp)
+
+    def _stamp(self) -> None:
+        path = os.path.join(self.connection.repository.home, "fetched")
+        now = self.connection.hooks.clock.wall().timestamp()
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise InvalidState(f"cannot write {path}: {error.strerror}", hint=f"ls -l {path}") from None
+        os.close(handle)
+        os.utime(path, (now, now), follow_symlinks=False)
+
+    def _pin(self, tip: str) -> None:
+        """At the first success: remember remote, ref, ledger and home."""
+        connection = self.connection
+        if connection.pin is None:
+            root = connection.ledger.around.objects.between(None, tip, 10**9)[0]
+            connection.store_pin(connection.settings.ledger or root)
+        claims_writer.refresh(connection, tip)
+
+
+def _old(age: float) -> str:
+    return "nobody knows how old this is" if age == float("inf") else f"this is {age:.0f} s old"
+
+
+def _begins(commands: Sequence[Command]) -> bool:
+    from loopx_git.core.commands import Init
+
+    return isinstance(commands[0], Init)
+
+
+def fingerprint(commands: Sequence[Command], actor: Actor) -> str:
+    """Equal for identical commands of one agent and session: random ids do not count."""
+    parts = []
+    for command in commands:
+        values = asdict(command)
+        if isinstance(command, AddTodo):
+            del values["id"]
+        if isinstance(command, OnTodo):
+            # Not part of what was asked: whether the check had been run, and the random id of a new successor.
+            del values["validated"]
+            if command.successor_title is not None:
+                del values["successor"]
+        parts.append([type(command).__name__, values])
+    text = json.dumps([parts, actor.name, actor.session], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,49 @@
+"""Writing the claims file (`client.claims_file`) whenever the known tip moves, where the guard is in use."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from loopx_git.client import claims_file
+from loopx_git.client.config import HERE
+from loopx_git.client.connect import Connection
+from loopx_git.errors import LoopXError
+from loopx_git.store.lock import make_folder, write_file
+from loopx_git.store.system import system_errors
+
+
+def refresh(connection: Connection, tip: str) -> None:
+    """Bring the file up to date where the guard is in use: that is, where the file is there already."""
+    path = os.path.join(connection.repository.home, claims_file.NAME)
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            if file.read(len(claims_file.HEAD) + len(tip)) == claims_file.HEAD + tip:
+                return
+    except OSError:
+        return
+    try:
+        with system_errors(path):
+            write(connection, tip)
+    except LoopXError:
+        # The command that brought us here is done and must not fail. The file keeps its old tip, so the guard
+        # reads the ledger itself, meets the same error, and reports it.
+        return
+
+
+def write(connection: Connection, tip: str) -> dict[str, Any]:
+    """Write the file for `tip` and return what it says."""
+    snapshot = connection.ledger.snapshot(tip)
+    claims, unreadable = claims_file.claims_at(snapshot, connection.moment())
+    found = {
+        "tip": tip,
+        "version": claims_file.VERSION,
+        "here": connection.settings.remote == HERE,
+        "ref": connection.settings.ref,
+        "claims": claims,
+        "unreadable": unreadable,
+    }
+    make_folder(connection.repository.home)
+    write_file(os.path.join(connection.repository.home, claims_file.NAME), json.dumps(found).encode("ascii"))
+    return found

@@ -1,0 +1,45 @@
+"""Renewing leases: below all that renews (`client.task_lease`, the background renewal, checks, heartbeats)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from loopx_git.core.commands import OnTodo, RenewAll
+from loopx_git.core.table import Operation
+from loopx_git.errors import UsageError
+
+if TYPE_CHECKING:
+    from loopx_git.client.base import BaseClient
+    from loopx_git.store.ledger import Answer
+
+
+def renew(
+    client: BaseClient, lease_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,
+    session: str | None = None,
+) -> Answer:  # fmt: skip
+    """Renew a lease by its name (todo@epoch, or the todo alone); `ttl` in seconds, None for no bound, "unset" for
+    what it has. NotYourClaim when it is not the session's any more."""
+    todo, epoch = split(lease_id)
+    actor = client.connection.actor(agent_id, session)
+    command = OnTodo(Operation.RENEW, todo, epoch=epoch, ttl=ttl)
+    answer = client.submit([command], actor, words=f"task-lease renew {lease_id}")
+    client.confirm(answer, actor)
+    return answer
+
+
+def renew_all(client: BaseClient, *, agent_id: str | None = None, session: str | None = None) -> list[str]:
+    """Renew every lease of the session in one operation: their ids (todo@epoch)."""
+    actor = client.connection.actor(agent_id, session)
+    answer = client.submit([RenewAll()], actor, words="task-lease renew --all")
+    return list(answer.facts[0].get("renewed", ()))
+
+
+def split(lease_id: str) -> tuple[str, int | None]:
+    """(todo, epoch or None) of `TODO@3`, where TODO is an id, a prefix or an alias, or of a TODO alone."""
+    todo, at, epoch = lease_id.rpartition("@")
+    if not at:
+        return lease_id, None
+    if not todo or "@" in todo or not re.fullmatch("[0-9]{1,18}", epoch, re.ASCII):
+        raise UsageError(f"{lease_id[:80]!r} is not a lease id", hint="a lease is named todo@epoch, such as ab12@3")
+    return todo, int(epoch)
