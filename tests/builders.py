@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from loopx_git.client.client import fingerprint
+from loopx_git.client.base import fingerprint
 from loopx_git.core.change import Actor, ChangeSet
 from loopx_git.core.commands import AddTodo, Command, Init, OnTodo, RegisterPeer
 from loopx_git.core.lease import Ended, Lease, Moment

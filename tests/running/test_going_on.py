@@ -120,7 +120,7 @@ def test_hold_goes_on_too(ledger: World, alice: Clone, bob: Clone) -> None:
         with Client(bob.path, bob.env, {"agent": "alice"}).hold(todo, resume=True) as other:
             assert other.epoch == 2
             with pytest.raises(NotYourClaim):
-                client.todo.update(todo, note="too late", session=hold.session)
+                client.todo.update(todo, title="too late", session=hold.session)
             other.complete()
         hold._keeper.lose(NotYourClaim("taken"))  # type: ignore[union-attr]
     with pytest.raises(UsageError):
