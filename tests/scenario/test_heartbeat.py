@@ -37,7 +37,10 @@ def test_what_lapsed_goes_back_to_the_pool_with_its_history(quick: Clone, bob: C
     assert [(item["id"], item["lease"]["state"]) for item in listed] == [(todo, "lapsed")]
     (back,) = bob.run("heartbeat", "reclaim", agent="bob").json["reclaimed"]
     assert (back["former"], back["todo"]["status"], back["lease"]["ended"]) == ("alice@1", "open", "expired")
+    assert (back["lease"]["epoch"], back["lease"]["holder"]) == (1, None)
+    quick.run("todo", "complete", todo, "--epoch", "1", agent="alice", check=12)
     taken = bob.run("todo", "claim", todo, agent="bob").json
+    assert taken["lease"]["epoch"] == 2
     handover = taken["handover"]
     assert (handover["holder"], handover["epoch"], handover["ended"]) == ("alice", 1, "expired")
     assert (handover["branch"], handover["attempts"]) == ("work/one", 1)

@@ -65,6 +65,21 @@ def test_reopening_takes_the_link_out_on_both_sides(alice: Clone, bob: Clone, on
     assert alice.verified()["ok"]
 
 
+def test_a_successor_that_somebody_else_holds_gets_the_link_and_nothing_else(
+    alice: Clone, bob: Clone, one: str
+) -> None:
+    two = bob.add("two")
+    bob.run("todo", "claim", two, agent="bob")
+    before = bob.show(two)
+    alice.run("todo", "claim", one, agent="alice")
+    alice.run("todo", "supersede", one, "--by", two, agent="alice")
+    after = bob.run("todo", "show", two, "--fresh").json
+    assert after["lease"] == before["lease"]
+    assert after["todo"] == {**before["todo"], "supersedes": [one]}
+    alice.run("todo", "update", two, "--title", "mine", agent="alice", check=12)
+    assert bob.verified()["ok"]
+
+
 def test_a_completed_todo_may_name_what_carries_on(alice: Clone, bob: Clone, one: str) -> None:
     alice.run("todo", "claim", one, agent="alice")
     done = alice.run("todo", "complete", one, "--successor-title", "tests for one", agent="alice").json["todo"]
