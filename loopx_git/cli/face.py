@@ -14,7 +14,7 @@ import click
 
 from loopx_git.cli.output import Output, ago, not_printed, safe, wants_color
 from loopx_git.cli.streams import unprinted
-from loopx_git.errors import UsageError
+from loopx_git.errors import LoopXError, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
@@ -46,11 +46,26 @@ _COMMON: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("as_json", ("--json",), {"is_flag": True, "default": None, "help": "Print one JSON object."}),
 )  # fmt: skip
 
+#: Of these, who acts and where: two different values, one before the command and one after it, are no command.
+_ONE = {
+    param: spellings for param, spellings, _ in _COMMON if param in ("folder", "agent", "session", "remote", "ref")
+}
+
 #: Flags that are repeated, one word each: parameter -> spelling.
 _REPEATED = {
     "scope": "--scope", "requires": "--requires", "exclude": "--exclude", "depends_on": "--depends-on",
     "label": "--label", "labels": "--label", "capability": "--capability",
 }  # fmt: skip
+
+
+def _two(param: str, before: str, after: str) -> UsageError:
+    """The error of an option that stands before the command and after it with two values."""
+    flags = ", ".join(_ONE[param])
+    what = f"{flags} are one option" if "," in flags else f"{flags} is given twice"
+    return UsageError(
+        f"{what}, and the two values differ: {before[:80]}, {after[:80]}",
+        hint=f"leave out one: {_ONE[param][0]} {shlex.quote(before[:80])}",
+    )
 
 
 class Face:
@@ -156,11 +171,20 @@ def command(
                 for key, value in (level.params if level is not None else {}).items():
                     if given.get(key) is None:
                         given[key] = value
+                    elif key in _ONE and value not in (None, given[key]):
+                        raise _two(key, str(value), str(given[key]))
+            if values.get("claimed_by") not in (None, given["agent"]) and given["agent"] is not None:
+                raise _two("agent", str(given["agent"]), str(values["claimed_by"]))
             face = Face(given)
             face.changes, face.writes = values.get("dry_run") is False, writes
             _warn_of_joined(face, values)
             try:
                 function(face, *args, **values)
+            except LoopXError as error:
+                from loopx_git.cli.next_command import repeated
+
+                error.hint = repeated(error.hint, {name: given[name] for name in _ONE})
+                raise
             except Exception as error:
                 from loopx_git.store.system import is_system, of_system
 

@@ -97,9 +97,7 @@ def main(argv: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "git loopx"
-        return _report(UsageError(error.format_message(), hint=f"{path} -h"), as_json)
+        return _report(UsageError(error.format_message(), hint=f"{_path_of(argv)} -h"), as_json)
     except (KeyboardInterrupt, click.Abort):
         return _report(Interrupted("interrupted", hint="run the same command again: it finds out"), as_json)
     except UnicodeEncodeError as error:
@@ -132,6 +130,22 @@ def _loop_claim(argv: list[str]) -> list[str]:
     named = place < len(rest) and not rest[place].startswith("-")
     name = [rest.pop(place)] if named else []
     return ["loop", "claim", *rest, *(["--", *name] if name else [])]
+
+
+def _path_of(argv: list[str]) -> str:
+    """The command that a command line is for, as far as its words name one: an option that stands before the
+    command's name is mostly one of that command."""
+    path, known = "git loopx", COMMANDS
+    for word in argv:
+        if word == "--":
+            break
+        if word in known:
+            path = f"{path} {word}"
+            module, _ = known[word]
+            if module not in GROUPS:
+                break
+            known = GROUPS[module][1]
+    return path
 
 
 def _report(error: LoopXError, as_json: bool) -> int:

@@ -114,6 +114,12 @@ def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
         lines.append("  (an earlier run of this very command had written it)")
     if view.acquired:
         lines.append(f"  {lease_words(view.lease, now)}")
+    return [*lines, *told_lines(view)]
+
+
+def told_lines(view: TodoView) -> list[str]:
+    """What a new holder should know: who held it before, the notes, warnings."""
+    facts, lines = view.facts, list[str]()
     known = facts.get("handover")
     if known:
         lines.append(

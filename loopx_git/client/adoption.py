@@ -33,7 +33,9 @@ def adopt(
     def plan(good: TreeSnapshot, foreign: Tree, changed: Sequence[str], moment: Moment, request: str) -> ChangeSet:
         planned: Adoption = plan_adoption(good, foreign, changed, actor, moment, request, discard=discard)
         if only_safe and not planned.is_safe:
-            raise _Asked("these foreign commits are adopted only when somebody asks for it", hint="git loopx adopt")
+            raise _Asked(
+                "these foreign commits are adopted only when somebody asks for it", hint="git loopx adopt -h"
+            )
         return planned.change
 
     def nothing(snapshot: TreeSnapshot | None, moment: Moment, request: str) -> tuple[ChangeSet, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client import location
 from loopx_git.client.config import HERE
+from loopx_git.core import resolve
 from loopx_git.core.times import format_time
 from loopx_git.errors import InvalidState, LoopXError
 from loopx_git.store.process import git
@@ -123,7 +124,8 @@ class Doctor:
     def _agent(self) -> Iterator[Check]:
         settings, tip = self._connection.settings, self._connection.ledger.tip()
         if settings.agent is None:
-            yield Check("agent", "warn", "no agent is set here", "git config loopx.agent NAME")
+            way = resolve.WHO_ACTS if tip is None else resolve.who_acts(self._connection.ledger.snapshot(tip))
+            yield Check("agent", "warn", "no agent is set here", way)
             return
         peer = None if tip is None else self._connection.ledger.snapshot(tip).peer(settings.agent)
         if peer is None:

@@ -18,7 +18,7 @@ from loopx_git.core.lease import LeaseState, expires_at
 from loopx_git.core.peer import Peer, PeerStatus
 from loopx_git.core.suggest import Suggestion, suggest
 from loopx_git.core.table import Operation
-from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed, UsageError
+from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -107,13 +107,23 @@ class Heartbeat:
         return Status(peers, lapsed, unclaimed, reading)
 
     def suggest(
-        self, *, goal_id: str | None = None, per_agent: int = 1, fresh: bool = False, offline: bool = False
-    ) -> tuple[list[Suggestion], Reading]:
-        """Which peer should take which todo; all of it can be claimed at once."""
+        self, *, goal_id: str | None = None, per_agent: int = 1, fresh: bool = False, offline: bool = False,
+        agent_id: str | None = None,
+    ) -> tuple[list[Suggestion], Reading]:  # fmt: skip
+        """Which peer should take which todo; all of it can be claimed at once. `agent_id`: what that peer can take,
+        whatever would suit the others; NotFound when there is no such peer."""
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot = self._client.snapshot(reading)
         goals = self._goals(snapshot, goal_id)
-        return suggest(snapshot, goals, self._client.moment(), per_agent=per_agent), reading
+        peer = None if agent_id is None else snapshot.peer(agent_id)
+        if agent_id is not None and peer is None:
+            raise NotFound(
+                f"there is no peer {agent_id!r}",
+                hint=f"git loopx peer register {agent_id}",
+                about={"agent": agent_id},
+            )
+        only = None if peer is None else peer.agent
+        return suggest(snapshot, goals, self._client.moment(), per_agent=per_agent, only=only), reading
 
     def reclaim(
         self, *, take: bool = False, limit: int | None = None, goal_id: str | None = None,
@@ -127,7 +137,7 @@ class Heartbeat:
         actor = self._client.connection.actor(agent_id, session)
         if not actor.is_agent:
             # Said before anything is read: a watcher would otherwise find out only when something lapses.
-            raise UsageError("reclaim needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
+            raise UsageError("reclaim needs an agent", hint=resolve.WHO_ACTS)
         status = self.status(goal_id=goal_id, fresh=True)
         done: list[Reclaimed] = []
         for view in status.lapsed:

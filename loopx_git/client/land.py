@@ -68,7 +68,7 @@ def land(
     if need_check and not found.validate:
         raise NotAllowed(
             f"{todo} has no check of its own, and --validate asks for one",
-            hint=f"git loopx todo update {todo} --validate 'make test', or leave out --validate",
+            hint=f"leave out --validate, or give it one: git loopx todo update {todo} --validate 'make test'",
             about={"todo_id": todo},
         )
     command = OnTodo(Operation.COMPLETE, todo, goal, epoch=epoch, note=note, code=f"{code.ref}@{code.oid}")
@@ -89,7 +89,7 @@ def land(
             _push_code(client, code)
         except LoopXError as error:
             error.message = f"{todo} is completed, but its code is not on {code.branch}: {error.message}"
-            error.hint = f"git push, once that is mended; or: git loopx todo reopen {todo}"
+            error.hint = f"once that is mended: git push   or take it up again: git loopx todo reopen {todo}"
             raise
         _track(client, code)
         return Landed(view, command.code or "", caveat=TWO_STEPS, warning=warning)
@@ -119,7 +119,7 @@ def _only_held(snapshot: TreeSnapshot, actor: Actor) -> tuple[str, str]:
         names = ", ".join(todo for _, todo in held[:5])
         raise UsageError(
             f"{actor.name} holds {len(held)} todos in this session" + (f": {names}" if names else ""),
-            hint="git loopx land --todo-id TODO",
+            hint="name one, as --todo-id TODO; yours are: git loopx todo list --mine",
             about={"held": [todo for _, todo in held]},
         )
     return held[0]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.identity import session_of_loop
 from loopx_git.client.take import explained
-from loopx_git.client.views import LeaseView
+from loopx_git.client.views import LeaseView, lease_view
 from loopx_git.core import ids
 from loopx_git.core.change import Actor
+from loopx_git.core.claim import acquired as acquired_by
 from loopx_git.core.claim import is_stale
 from loopx_git.core.commands import ClaimTask
 from loopx_git.core.lease import Lease
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class LoopView:
     """A loop's record, the claim of its current task (None: it does not hold it), and why it needs somebody
-    ("": it does not). `acquired` is set by a claim: False when the loop had the task already."""
+    ("": it does not). `acquired` is set by a claim: False when the loop had the task already; then `title` is the
+    task's, and `former` who held it before as agent@epoch, if anybody did."""
 
     loop: Loop
     claim: LeaseView | None
     trouble: str = ""
     acquired: bool | None = None
+    title: str = ""
+    former: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         from loopx_git.format.loop_record import as_json
@@ -76,9 +80,19 @@ def claim_task(client: BaseClient, command: ClaimTask, *, dry_run: bool = False)
         raise explained(error, command.loop, way_on) from None
     client.confirm(answer, actor)
     assert answer.tip is not None
-    view = loop_at(client, answer.tip, command.loop)
-    acquired = bool(answer.facts[0].get("acquired"))
-    return LoopView(view.loop, view.claim, view.trouble, acquired)
+    view, facts = loop_at(client, answer.tip, command.loop), answer.facts[0]
+    acquired, former = bool(facts.get("acquired")), facts.get("former")
+    goal, todo = str(facts["goal"]), str(facts["todo"])
+    snapshot = client.connection.ledger.snapshot(answer.tip)
+    title = snapshot.todo(goal, todo).title
+    if not dry_run:
+        return LoopView(view.loop, view.claim, view.trouble, acquired, title, former)
+    moment = client.moment()
+    record = snapshot.lease(goal, todo) or Lease(todo)
+    if acquired:
+        record = acquired_by(record, actor, None, moment, record.last_request or "")
+    loop = replace(view.loop, current_task=todo, session=actor.session)
+    return LoopView(loop, lease_view(record, todo, moment, 0), view.trouble, acquired, title, former)
 
 
 def _trouble(client: BaseClient, snapshot: TreeSnapshot, loop: Loop) -> str:

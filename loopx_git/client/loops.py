@@ -67,6 +67,7 @@ class Loops:
 
         `resume` moves the loop to this clone, and its claim with it (epoch + 1); `force` takes the todo from
         whoever holds it, for a `reason` that goes into history. Nothing is written when the loop has it already.
+        With `dry_run` the view shows the loop and the lease as they would become.
         """
         command = ClaimTask(name, todo_id, goal_id, resume, force, reason)
         return claim_task(self._client, command, dry_run=dry_run)

@@ -59,7 +59,7 @@ def pick(
     is made ready before it is claimed, and left out where that fails."""
     actor = client.connection.actor(agent_id, session)
     if not actor.is_agent:
-        raise UsageError("next needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
+        raise UsageError("next needs an agent", hint=resolve.WHO_ACTS)
     if claim is not None and offline:
         raise UsageError("--claim needs the remote", hint="leave out --offline")
     started, lost, tries = client.connection.hooks.clock.counting(), list[str](), 0

@@ -94,7 +94,7 @@ class Proposals:
         if refused:
             raise NotAllowed(
                 f"{refused[0].path}: {refused[0].refused}" + (f" ({len(refused) - 1} more)" if refused[1:] else ""),
-                hint=f"mend it on the branch, then: git loopx propose accept {branch}",
+                hint=f"mend it on the branch, then accept it again; look: git loopx propose show {branch}",
                 about={"refused": [{"path": edit.path, "reason": edit.refused} for edit in refused]},
             )
         commands = [command for edit in proposal.edits for command in edit.commands]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.renewal import renew, renew_all, split
 from loopx_git.client.todos import Todos
-from loopx_git.client.views import LeaseView
+from loopx_git.client.views import LeaseView, TodoView
 from loopx_git.errors import LoopXError, NotFound, NotYourClaim, UsageError
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ class TaskLease:
         self, todo_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,
         session: str | None = None,
     ) -> LeaseView:  # fmt: skip
-        """Claim exclusively; `ttl` in seconds, None for no bound."""
-        return self._todos.claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, exclusive=True).lease
+        """Claim exclusively; `ttl` in seconds, None for no bound. What the caller holds already is renewed where
+        another `ttl` is asked for, so that the answer has the one that was."""
+        return acquire(self._client, todo_id, ttl=ttl, agent_id=agent_id, session=session).lease
 
     def renew(
         self, lease_id: str | None = None, *, todo_id: str | None = None, ttl: int | str | None = "unset",
@@ -82,6 +84,21 @@ class TaskLease:
         snapshot = self._client.connection.ledger.snapshot(tip)
         goal, found = resolve.todo(snapshot, todo)
         return self._client.view(snapshot, goal, found).lease
+
+
+def acquire(
+    client: BaseClient,
+    todo_id: str,
+    *,
+    ttl: int | str | None,
+    agent_id: str | None = None,
+    session: str | None = None,
+) -> TodoView:
+    """As `task_lease.acquire`, with all that a claim tells: the former holder, warnings."""
+    view = Todos(client).claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, exclusive=True)
+    if view.acquired or ttl in ("unset", view.lease.ttl):
+        return view
+    return replace(view, lease=TaskLease(client).renew(view.lease.id, ttl=ttl, agent_id=agent_id, session=session))
 
 
 def named(lease_id: str | None, todo_id: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -89,7 +90,8 @@ class _Course:
         if loop.status is not LoopStatus.RUNNING:
             rests = PAUSED if loop.status is LoopStatus.PAUSED else HALTED
             return Tick(_shown(client, name), rests, loop.reason or "")
-        check_home(loop, self.actor, moves=resume)
+        again = shlex.join(["git", "loopx", "loop", "tick", name, "--resume", "--", *self.argv])
+        check_home(loop, self.actor, moves=resume, way=again)
         released = None
         moves = resume and loop.session != self.actor.session
         held = None if moves else owns(snapshot, loop)

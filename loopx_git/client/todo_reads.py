@@ -139,7 +139,7 @@ class TodoReads:
         actor = self._client.connection.actor(agent_id, session) if ready and agent is not None else None
         found_by = None if text is None else text.casefold()
         if mine and agent is None:
-            raise UsageError("--mine needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
+            raise UsageError("--mine needs an agent", hint=resolve.who_acts(snapshot))
         found: list[TodoView] = []
         broken: list[InvalidState] = []
         passed: Counter[str] = Counter()

@@ -14,6 +14,7 @@ from loopx_git.client.views import TodoView
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import Operation
+from loopx_git.core.times import format_duration
 from loopx_git.core.todo import Status
 from loopx_git.errors import UsageError
 
@@ -85,6 +86,11 @@ class Todos(TodoReads, TodoLife):
             self._client.confirm(answer, actor)
         views = self._result(answer, actor, commands)
         tip = answer.tip if answer.wrote else None
+        for view in views:
+            if not exclusive and view.acquired is False and not isinstance(ttl, str) and ttl != view.lease.ttl:
+                notes = self._client.connection.ledger.around.notes
+                stays = f"{view.id} is yours already and keeps its time bound ({format_duration(view.lease.ttl)})"
+                notes.append(f"{stays}; another: git loopx task-lease renew {view.id} --ttl {format_duration(ttl)}")
         return [view if tip is None or not view.acquired else self._handed_over(view, tip) for view in views]
 
     def _handed_over(self, view: TodoView, tip: str) -> TodoView:
@@ -156,7 +162,8 @@ class Todos(TodoReads, TodoLife):
         """Complete by the status: the same door, which takes the claim and changes nothing else (`more`)."""
         if more:
             raise UsageError(
-                "completing takes the claim and changes nothing else", hint=f"git loopx todo complete {todo_id}"
+                "completing takes the claim and changes nothing else",
+                hint="first what is to change, by an update without the status; see: git loopx todo complete -h",
             )
         return self.complete(todo_id, **settings)
 

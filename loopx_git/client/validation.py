@@ -47,7 +47,7 @@ def validate(
         raise NotAllowed(
             f"{lease.todo} is to be checked by {_shown(argv)}, "
             f"which [validate] allow in {FILE} of {where} does not name",
-            hint=f"add it there and have it reviewed, or: git loopx todo update {lease.todo} --clear validate",
+            hint="have it added there, by a commit that is reviewed; look: git loopx config show",
             about=about,
         )
     keeper = Renewing(client, lease, actor)
@@ -58,7 +58,7 @@ def validate(
     if done.timed_out:
         raise NotAllowed(
             f"{_shown(argv)} did not end within {timeout:.0f} s and was stopped; {lease.todo} stays as it was",
-            hint=f"mend it, then: git loopx todo complete {lease.todo}",
+            hint="mend what it says, and complete the todo again",
             about=about,
         )
     if done.code:
@@ -66,7 +66,7 @@ def validate(
         last = done.tail.decode("utf-8", "replace").strip().splitlines()[-5:]
         raise NotAllowed(
             f"{_shown(argv)} {how}; {lease.todo} stays as it was" + (": " + " | ".join(last) if last else ""),
-            hint=f"mend it, then: git loopx todo complete {lease.todo}",
+            hint="mend what it says, and complete the todo again",
             about={**about, "exit": done.code},
         )
 

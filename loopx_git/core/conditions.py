@@ -57,7 +57,10 @@ def dependency(snapshot: Snapshot, todo: Todo) -> Unmet | None:
                 continue
             hint = f"git loopx todo show {current}"
             if other.status is Status.CANCELLED:
-                hint = f"claim {todo.id} is not possible; edit its depends_on, or reopen {current}"
+                hint = (
+                    f"open that again: git loopx todo reopen {current}   or change what {todo.id} depends on, "
+                    "with --force --reason TEXT: git loopx todo update -h"
+                )
             return _waits(todo, current, f"is {other.status}", hint)
     return None
 

@@ -21,7 +21,7 @@ def beat(snapshot: Snapshot, actor: Actor, moment: Moment) -> ChangeSet:
     if peer is None or peer.agent != actor.name:
         raise NotAllowed(
             f"{actor.name} is no registered peer",
-            hint=f"git loopx peer register {actor.name}" if actor.is_agent else "--agent NAME",
+            hint=f"git loopx peer register {actor.name}" if actor.is_agent else resolve.who_acts(snapshot),
             about={"agent": actor.name},
         )
     text = subject(f"peer {peer.agent} beat")
@@ -35,7 +35,7 @@ def beat(snapshot: Snapshot, actor: Actor, moment: Moment) -> ChangeSet:
 def renew_all(snapshot: Snapshot, command: RenewAll, actor: Actor, moment: Moment, request: str) -> ChangeSet:
     """Renew every lease of the caller's session that nobody has taken over, in one operation."""
     if not actor.is_agent:
-        raise UsageError("renew --all needs an agent", hint="--agent NAME, or: git config loopx.agent NAME")
+        raise UsageError("renew --all needs an agent", hint=resolve.who_acts(snapshot))
     found: list[tuple[str, Lease]] = [
         (goal, lease)
         for goal in snapshot.goal_ids()

@@ -81,13 +81,13 @@ def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, moment:
     if halted and wanted is not LoopStatus.HALTED and not approved:
         raise NotAllowed(
             f"the loop {loop.name} is halted" + (f" ({loop.reason})" if loop.reason else ""),
-            hint=f"git loopx loop approve {loop.name}",
+            hint=_others(loop),
             about={"loop": loop.name, "status": loop.status.value},
         )
     if approved and halted and actor.name == loop.name:
         raise NotAllowed(
             f"the loop {loop.name} cannot approve itself",
-            hint="somebody else approves it: leave out --agent, or name another one",
+            hint=_others(loop),
             about={"loop": loop.name},
         )
     after = replace(loop, status=wanted, reason=command.reason if wanted is LoopStatus.HALTED else None)
@@ -103,11 +103,11 @@ def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, 
     if loop.status is LoopStatus.HALTED:
         raise NotAllowed(
             f"the loop {loop.name} is halted" + (f" ({loop.reason})" if loop.reason else ""),
-            hint=f"git loopx loop approve {loop.name}",
+            hint=_others(loop),
             about={"loop": loop.name, "status": loop.status.value, "reason": "loop_halted"},
         )
-    check_home(loop, actor, moves=command.resume)
     goal, todo = resolve.todo(snapshot, command.todo, command.goal)
+    check_home(loop, actor, moves=command.resume, way=f"git loopx loop claim {loop.name} --task {todo} --resume")
     held = owns(snapshot, loop)
     if held is not None and held.todo != todo:
         raise NotAllowed(
@@ -133,7 +133,7 @@ def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, 
 def count(snapshot: Snapshot, command: CountTick, actor: Actor, moment: Moment, request: str) -> ChangeSet:
     """One iteration more; a task that is over or lost is let go of."""
     loop = tracked(snapshot, command.loop)
-    check_home(loop, actor, moves=False)
+    check_home(loop, actor, moves=False, way=f"git loopx loop tick {loop.name} --resume -- COMMAND ARGUMENTS...")
     if loop.iterations >= command.iteration:
         counted = {"loop": loop.name, "iterations": loop.iterations, "released": None}
         return ChangeSet(Op.LOOP, actor, "", facts=counted)
@@ -158,14 +158,20 @@ def count(snapshot: Snapshot, command: CountTick, actor: Actor, moment: Moment, 
     return replace(base, writes=writes, epoch=released.epoch, facts={**facts, "released": task})
 
 
-def check_home(loop: Loop, actor: Actor, *, moves: bool) -> None:
-    """A loop lives in one clone: its session is in its record, and no other may act for it."""
+def _others(loop: Loop) -> str:
+    """The hint of a halted loop: what stopped it waits for somebody else's eyes, so the way on is only named."""
+    return f"look: git loopx loop show {loop.name}   somebody else lets it go on: git loopx loop approve -h"
+
+
+def check_home(loop: Loop, actor: Actor, *, moves: bool, way: str) -> None:
+    """A loop lives in one clone: its session is in its record, and no other may act for it. `way` is the command
+    that moves it here."""
     if actor.name != loop.name:
         raise UsageError(f"the loop {loop.name} is not {actor.name}", hint="leave out --agent: the loop acts itself")
     if moves or loop.session is None or loop.session == actor.session:
         return
     raise NotAllowed(
         f"the loop {loop.name} lives in another clone (session {loop.session})",
-        hint=f"if it has ended there: git loopx loop tick {loop.name} --resume",
+        hint=f"if it has ended there: {way}",
         about={"loop": loop.name, "session": loop.session, "reason": "loop_elsewhere"},
     )

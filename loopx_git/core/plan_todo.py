@@ -14,11 +14,12 @@ from loopx_git.core.edit import edited, with_note
 from loopx_git.core.lease import Ended, Lease, Moment, expires_at, is_due, is_late
 from loopx_git.core.peer import Peer, PeerStatus
 from loopx_git.core.plan_setup import subject
+from loopx_git.core.refusal import refusal, words_of
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.table import FINISHED, FORCEABLE, REASONS, Effect, Hold, Operation, Row, Verdict, look_up
-from loopx_git.core.times import check_ttl, format_time
+from loopx_git.core.times import check_ttl
 from loopx_git.core.todo import SETTABLE, Status, Todo, bad_line
-from loopx_git.errors import BY_CODE, LoopXError, NotAllowed, UsageError
+from loopx_git.errors import LoopXError, NotAllowed, UsageError
 
 _OP = {
     Operation.RESUME: Op.CLAIM,
@@ -38,13 +39,13 @@ _ENDS = {
 def on_todo(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, request: str) -> ChangeSet:
     """Decide one operation that a caller asks for. A claim is forced for a loop only, and by its own command."""
     if command.force and command.operation is Operation.CLAIM:
-        raise UsageError("claim cannot be forced", hint="an operator ends the claim: git loopx todo release --force")
+        raise UsageError("claim cannot be forced", hint="what an operator may do: git loopx todo release -h")
     return decide(snapshot, command, actor, moment, request)
 
 
 def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, request: str) -> ChangeSet:
     """Decide one operation by the table and carry out its effects."""
-    _check_call(command, actor)
+    _check_call(command, actor, snapshot)
     goal, todo_id = resolve.todo(snapshot, command.todo, command.goal)
     todo = snapshot.todo(goal, todo_id)
     soft = meaning.claims_softly(snapshot, goal)
@@ -65,43 +66,30 @@ def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, re
     op = _OP.get(command.operation) or Op(command.operation.value)
     base = ChangeSet(op, actor, "", goal=goal, todo=todo_id, epoch=lease.epoch, facts=facts)
     if row.verdict is Verdict.REFUSE:
-        raise refusal(row, command, todo, lease)
+        refused = refusal(row, command, todo, lease)
+        if row.reason == "not_held" and actor.is_agent:
+            raise _or_why_no_claim(refused, snapshot, todo, actor, moment, request)
+        raise refused
     if row.verdict is Verdict.NOTHING:
-        message = REASONS[row.reason].message.format(**_words(command, todo, lease))
+        message = REASONS[row.reason].message.format(**words_of(command, todo, lease))
         return replace(base, facts={**facts, "unchanged": row.reason, "message": message})
     meaning.check_soft(command, todo, hold, row)
     return _Grant(snapshot, command, actor, moment, request, todo, lease, row).change_set(base)
 
 
-def refusal(row: Row, command: OnTodo, todo: Todo, lease: Lease) -> LoopXError:
-    """The typed error of a refusing row: who holds it, under which epoch, until when, what to type next."""
-    reason = REASONS[row.reason]
-    words = _words(command, todo, lease)
-    until = expires_at(lease)
-    about = {
-        "todo_id": todo.id,
-        "status": todo.state.value,
-        "holder": lease.holder,
-        "epoch": lease.epoch,
-        "expires_at": None if until is None else format_time(until),
-    }
-    return BY_CODE[reason.code](reason.message.format(**words), hint=reason.hint.format(**words), about=about)
+def _or_why_no_claim(
+    refused: LoopXError, snapshot: Snapshot, todo: Todo, actor: Actor, moment: Moment, request: str
+) -> LoopXError:
+    """What nobody holds is to be claimed first: where a claim would be refused too, why, and that refusal's hint."""
+    try:
+        decide(snapshot, OnTodo(Operation.CLAIM, todo.id, todo.goal), actor, moment, request)
+    except LoopXError as error:
+        message = f"{refused.message}, and it cannot be claimed: {error.message}"
+        return type(refused)(message, hint=error.hint, about=refused.about)
+    return refused
 
 
-def _words(command: OnTodo, todo: Todo, lease: Lease) -> dict[str, object]:
-    until = expires_at(lease)
-    return {
-        "todo": todo.id,
-        "status": todo.state.value,
-        "holder": lease.holder or "nobody",
-        "whose": f"{lease.holder} holds it" if lease.holder else f"nobody holds it ({todo.state.value})",
-        "epoch": lease.epoch,
-        "given": command.epoch,
-        "until": "" if until is None else f", until {format_time(until)}",
-    }
-
-
-def _check_call(command: OnTodo, actor: Actor) -> None:
+def _check_call(command: OnTodo, actor: Actor, snapshot: Snapshot) -> None:
     """What is wrong with a call whatever the state is."""
     operation = command.operation
     if command.force and not command.reason:
@@ -117,19 +105,18 @@ def _check_call(command: OnTodo, actor: Actor) -> None:
     if not command.force and not actor.is_agent:
         raise UsageError(
             f"{operation} needs an agent",
-            hint="--agent NAME, or LOOPX_AGENT=NAME, or: git config loopx.agent NAME",
+            hint=resolve.who_acts(snapshot),
         )
     if command.status is not None and command.status not in {status.value for status in SETTABLE}:
         other = {"completed": "complete", "superseded": "supersede", "cancelled": "cancel"}.get(command.status)
-        carried = " --by-title 'what carries on'" if other == "supersede" else ""
-        hint = f"git loopx todo {other} {command.todo}{carried}" if other else "one of " + ", ".join(SETTABLE)
+        hint = f"it has a command of its own: git loopx todo {other} -h" if other else "one of " + ", ".join(SETTABLE)
         raise UsageError(f"the status {command.status!r} cannot be set", hint=hint)
     if command.status is not None and operation not in (Operation.UPDATE, Operation.RELEASE, Operation.UNSOFT):
-        raise UsageError(f"{operation} gives no status", hint=f"git loopx todo update {command.todo} --status STATUS")
+        raise UsageError(f"{operation} gives no status", hint="leave out the status; see: git loopx todo update -h")
     if operation is Operation.UPDATE and not (command.status or command.fields or command.note):
         raise UsageError(
             "this update names nothing to change",
-            hint=f"git loopx todo update {command.todo} --status in_progress, or --note TEXT",
+            hint="--note TEXT, or --status STATUS; what can be changed: git loopx todo update -h",
         )
     meaning.check(command)
     if isinstance(command.ttl, int):
@@ -145,7 +132,7 @@ class NeedsValidation(NotAllowed):
     def __init__(self, todo: Todo, lease: Lease) -> None:
         super().__init__(
             f"{todo.id} is completed only after its own check, which has not been run: {' '.join(todo.validate)}",
-            hint=f"git loopx todo complete {todo.id}",
+            hint="complete it without --dry-run, which runs the check; see: git loopx todo complete -h",
             about={"todo_id": todo.id, "validate": list(todo.validate)},
         )
         self.argv, self.lease = todo.validate, lease

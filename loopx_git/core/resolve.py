@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from loopx_git.core import ids
+from loopx_git.core.peer import PeerKind, PeerStatus
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.errors import InvalidState, NotFound, UsageError
 
@@ -32,6 +33,21 @@ def goal(snapshot: Snapshot, given: str | None) -> str:
         "this ledger has several goals and none is called main; say which one",
         hint="add --goal-id GOAL; goals: " + ", ".join(known[:10]),
     )
+
+
+#: What to type where no agent is set: who there is, and how one of them is named.
+WHO_ACTS = "who there is: git loopx peer list   then one of them: git config loopx.agent NAME, or --agent NAME"
+
+
+def who_acts(snapshot: Snapshot) -> str:
+    """The hint of what needs an agent: the only registered one by name. Of several none is proposed, for two that
+    follow the same hint would act as one."""
+    names = [
+        peer.agent for peer in snapshot.peers() if peer.kind is not PeerKind.LOOP and peer.status is PeerStatus.ACTIVE
+    ]
+    if not names:
+        return "git loopx peer register NAME   then: git config loopx.agent NAME, or --agent NAME"
+    return WHO_ACTS if len(names) > 1 else f"if you are {names[0]}: git config loopx.agent {names[0]}"
 
 
 def todo(snapshot: Snapshot, given: str, goal_given: str | None = None) -> tuple[str, str]:

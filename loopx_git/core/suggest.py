@@ -27,13 +27,20 @@ class Suggestion:
     priority: int
 
 
-def suggest(snapshot: Snapshot, goals: Sequence[str], moment: Moment, *, per_agent: int = 1) -> list[Suggestion]:
+def suggest(
+    snapshot: Snapshot, goals: Sequence[str], moment: Moment, *, per_agent: int = 1, only: str | None = None
+) -> list[Suggestion]:
     """Suggestions that can all be claimed at once. The same state gives the same answer.
 
     Todos go by rank; each to the fitting peer with the least load, of those to the one with the fewest todos it
-    could do at all, then by name. So loads stay within one of each other where capabilities allow it.
+    could do at all, then by name. So loads stay within one of each other where capabilities allow it. `only` asks for
+    one peer alone: who asks for itself is there, however long it was not seen.
     """
-    peers = [peer for peer in snapshot.peers() if _is_healthy(peer, snapshot, moment)]
+    peers = [
+        peer
+        for peer in snapshot.peers()
+        if (_is_healthy(peer, snapshot, moment) if only is None else peer.agent == only)
+    ]
     load = Counter(
         lease.holder
         for goal in snapshot.goal_ids()

@@ -137,7 +137,7 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a row does not grant: exit code, sentence and the next command, as str.format templates over
-    todo, title, status, holder, epoch, given, until, agent, operation."""
+    todo, status, holder, session, whose, epoch, given, until."""
 
     code: int
     message: str
@@ -154,7 +154,12 @@ REASONS: Mapping[str, Reason] = {
     ),
     "own_session": Reason(
         11,
-        "{todo} is held by another session of {holder} (epoch {epoch}{until})",
+        "{todo} is held by another session of {holder} (epoch {epoch}{until}): {session}",
+        "if that session is gone: git loopx todo claim {todo} --resume",
+    ),
+    "other_session": Reason(
+        12,
+        "{todo} is not this session's: another session of {holder} holds it (epoch {epoch}{until}): {session}",
         "if that session is gone: git loopx todo claim {todo} --resume",
     ),
     "stale": Reason(
@@ -186,7 +191,9 @@ REASONS: Mapping[str, Reason] = {
         12, "{todo} is not yours: it is {status} and nobody holds it (epoch {epoch})", "git loopx todo show {todo}"
     ),
     "not_ready": Reason(
-        15, "{todo} is {status}; only an open or in_progress todo can be claimed", "git loopx todo show {todo}"
+        15,
+        "{todo} is {status}; only an open or in_progress todo can be claimed",
+        "why: git loopx todo show {todo}   what opens it again: git loopx todo reopen -h",
     ),
     "ended": Reason(15, "{todo} is {status}", "git loopx todo list --ready"),
     "needs_human": Reason(
@@ -290,7 +297,8 @@ ROWS: tuple[Row, ...] = (
     # -- what needs the caller's claim
     _answer(NEEDS_CLAIM, _LIVE, _FREE - _SOFT, "not_held", forced=False),
     _answer(NEEDS_CLAIM - SOFTLY, _LIVE, _SOFT, "only_soft", forced=False),
-    _answer(NEEDS_CLAIM, _LIVE, _FOREIGN, "not_yours", forced=False),
+    _answer(NEEDS_CLAIM, _LIVE, _OTHERS, "not_yours", forced=False),
+    _answer(NEEDS_CLAIM, _LIVE, _SIBLINGS, "other_session", forced=False),
     _answer(NEEDS_CLAIM - {_O.COMPLETE}, _OVER, _FREE, "not_held_ended", forced=False),
     _answer(NEEDS_CLAIM - {_O.RENEW, _O.RELEASE}, _LIVE, _LATE, "late", forced=False),
     _grant([_O.RENEW], _LIVE, _OWN, (_E.RENEW,), forced=False),

@@ -27,7 +27,10 @@ RULES: dict[str, tuple[bool, str, str]] = {
         "git loopx task-lease renew {todo} --ttl 2h",
     ),
     "unclaimed": (False, "no live claim of {agent} covers this", "git loopx todo next --claim"),
-    "unidentified": (False, "no agent is set here, so no claim covers this", "git config loopx.agent NAME"),
+    "unidentified": (
+        False, "no agent is set here, so no claim covers this",
+        "git loopx peer list   then one of them: git config loopx.agent NAME",
+    ),
     # Of the pushed commits only: what their trailers say, held against the remote.
     "stale": (
         False, "the commit names {named}, and the epoch is {epoch} now ({holder} holds it)",

@@ -41,8 +41,8 @@ def proposal_findings(repository: Repository, base: str, head: str, now: datetim
     ]  # fmt: skip
     found += [
         Finding("proposal", "warning", head, f"{edit.held} holds it: it is adopted only when somebody asks for it",
-                "git loopx propose accept BRANCH, or after the merge: git loopx adopt", edit.path, edit.todo,
-                holder=edit.held)
+                "once it is reviewed: git loopx propose accept -h   or after the merge: git loopx adopt -h",
+                edit.path, edit.todo, holder=edit.held)
         for edit in planned.admitted if edit.held is not None
     ]  # fmt: skip
     return found

@@ -209,7 +209,7 @@ def no_atomic() -> RemoteFailure:
     return RemoteFailure(
         "this remote cannot move two refs in one atomic push, so the code could land without the claim's completion, "
         "or the other way round; nothing has landed",
-        hint="to land in two steps, without that guarantee: git loopx land --two-step",
+        hint="land again with --two-step, which is without that guarantee; see: git loopx land -h",
         about={"atomic": False},
     )
 

@@ -69,10 +69,13 @@ class Repository:
             raise UsageError(f"{name!r} is no name of a remote", hint="git remote -v")
         fetch, push = self.values(f"remote.{name}.url"), self.values(f"remote.{name}.pushurl")
         if not fetch:
-            known = ", ".join(self.remotes()) or "none"
+            # `git clone -o upstream` calls it otherwise; where there is one remote, that is mostly the one.
+            known = self.remotes()
+            shown = ", ".join(known) or "none"
+            other = known[0] if len(known) == 1 else "NAME"
             raise UsageError(
-                f"this repository has no remote called {name!r} (remotes: {known})",
-                hint=f"git remote add {name} URL",
+                f"this repository has no remote called {name!r} (remotes: {shown})",
+                hint=(f"git config loopx.remote {other}   or: " if known else "") + f"git remote add {name} URL",
                 about={"remote": name},
             )
         return self._safe_url(name, fetch[0]), self._safe_url(name, push[0]) if push else None

@@ -46,7 +46,7 @@ class ForeignTip(InvalidState):
         super().__init__(
             f"commit {fault.commit} on the coordination ref is not a legal operation ({fault.rule}): {fault.message}",
             hint="nothing is planned on it; look: git loopx verify   what would be taken over: "
-            "git loopx adopt --dry-run   then: git loopx adopt",
+            "git loopx adopt --dry-run   who takes it over: git loopx adopt -h",
             about={"commit": fault.commit, "rule": fault.rule},
         )
         self.tip, self.good, self.forged = tip, good, forged

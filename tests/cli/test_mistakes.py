@@ -43,7 +43,7 @@ MISTAKES = (
     Mistake("held by another", ("todo", "claim", "TODO"), 11, "git loopx todo list --ready"),
     Mistake("complete without a claim", ("todo", "complete", "FREE"), 12, "git loopx todo claim"),
     Mistake("complete another's", ("todo", "complete", "TODO"), 12, "git loopx todo show"),
-    Mistake("update without a claim", ("todo", "update", "FREE", "--note", "x"), 12, "git loopx todo claim"),
+    Mistake("update without a claim", ("todo", "update", "FREE", "--title", "x"), 12, "git loopx todo claim"),
     Mistake("update that says nothing", ("todo", "update", "FREE"), 2, "--note TEXT"),
     Mistake("status that does not exist", ("todo", "update", "FREE", "--status", "done"), 2, "in_progress"),
     Mistake(

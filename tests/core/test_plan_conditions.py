@@ -129,7 +129,7 @@ def test_every_dependency_counts() -> None:
 
 def test_a_cancelled_dependency_says_what_to_do() -> None:
     error = refused(state(todo_of(1, depends_on=(tid(2),)), todo_of(2, status=Status.CANCELLED)))
-    assert "depends_on" in error.hint and f"reopen {tid(2)}" in error.hint
+    assert "depends on" in error.hint and f"reopen {tid(2)}" in error.hint
 
 
 def test_a_dependency_that_cannot_be_read_keeps_the_todo_waiting() -> None:

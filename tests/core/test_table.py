@@ -98,7 +98,7 @@ def test_the_codes_are_the_designs() -> None:
 
 
 def test_reasons_use_only_words_that_the_planner_has() -> None:
-    known = {"todo", "status", "holder", "whose", "epoch", "given", "until"}
+    known = {"todo", "status", "holder", "session", "whose", "epoch", "given", "until"}
     for name, reason in REASONS.items():
         for text in (reason.message, reason.hint):
             used = {field for _, field, _, _ in string.Formatter().parse(text) if field is not None}

@@ -62,10 +62,32 @@ def test_other_owns(ledger: World, one: Clone, two: Clone) -> None:
     tip = ledger.tip()
     for task, owner in ((todo, "one"), (held, "alice")):
         answer = claim(two, "two", task, code=2)
-        assert answer.err.splitlines()[0] == f"task_already_claimed:{owner}"
+        assert answer.error["word"] == f"task_already_claimed:{owner}"
         assert answer.error["code"] == 2
-        assert answer.out == ""
+        # One object, and nothing beside it.
+        assert (answer.out, answer.err.count("\n")) == ("", 1)
+        told = two.run("loop", "claim", "two", "--task", task, json=False, check=2)
+        assert told.err.splitlines()[0] == f"task_already_claimed:{owner}"
     assert ledger.tip() == tip
+
+
+def test_a_dry_run_says_what_it_would_do(ledger: World, one: Clone) -> None:
+    todo, later = one.add("to be claimed"), one.add("a lapsed one")
+    one.run("todo", "claim", later, "--ttl", "1m", agent="alice")
+    tip = ledger.tip()
+    told = one.run("loop", "claim", "one", "--task", todo, "--dry-run", json=False)
+    assert told.err == "would be OK\n"
+    assert f"{todo} would become the task of one: to be claimed" in told.out
+    assert f"lease {todo}@1" in told.out
+    wanted = claim(one, "one", todo, "--dry-run").json
+    assert (wanted["current_task"], wanted["lease"]["id"], wanted["dry_run"]) == (todo, f"{todo}@1", True)
+    day_after = {"LOOPX_NOW": "+1d"}
+    told = one.run("loop", "claim", "one", "--task", later, "--dry-run", json=False, env=day_after)
+    assert f"lease {later}@2, no time bound, taken over from alice@1" in told.out
+    assert claim(one, "one", todo, "--dry-run").err == "would be OK\n"
+    assert ledger.tip() == tip
+    claim(one, "one", todo)
+    assert claim(one, "one", todo, "--dry-run").err == "already_self_claimed\n"
 
 
 def test_self_owns(ledger: World, one: Clone) -> None:
@@ -86,7 +108,7 @@ def test_untracked_loop(ledger: World, alice: Clone) -> None:
     alice.run("peer", "register", "ghost", "--kind", "loop")
     tip = ledger.tip()
     for name in ("ghost", "never-heard-of"):
-        assert claim(alice, name, todo, code=2).err.splitlines()[0] == "loop_untracked"
+        assert claim(alice, name, todo, code=2).error["word"] == "loop_untracked"
     assert ledger.tip() == tip
 
 
@@ -94,8 +116,8 @@ def test_missing_task(ledger: World, one: Clone) -> None:
     tip = ledger.tip()
     assert "--task" in one.run("loop", "claim", "one", check=2).error["message"]
     assert "NAME" in one.run("loop", "claim", "--task", "x", check=2).error["message"]
-    assert claim(one, "one", "todo_000000000000", code=2).err.splitlines()[0] == "task_not_found:todo_000000000000"
-    assert claim(one, "one", "no-such-alias", code=2).err.splitlines()[0] == "task_not_found:no-such-alias"
+    assert claim(one, "one", "todo_000000000000", code=2).error["word"] == "task_not_found:todo_000000000000"
+    assert claim(one, "one", "no-such-alias", code=2).error["word"] == "task_not_found:no-such-alias"
     assert ledger.tip() == tip
 
 
@@ -137,7 +159,7 @@ def test_not_released_while_in_progress(ledger: World, one: Clone, script: str) 
 def test_a_race_that_heals(ledger: World, one: Clone, two: Clone) -> None:
     todo = one.add("wanted by both")
     claim(one, "one", todo)
-    assert claim(two, "two", todo, code=2).err.splitlines()[0] == "task_already_claimed:one"
+    assert claim(two, "two", todo, code=2).error["word"] == "task_already_claimed:one"
     session = one.run("loop", "show", "one").json["session"]
     one.run("todo", "release", todo, "--session", session, agent="one")
     assert claim(two, "two", todo).err.splitlines()[0] == "OK"
@@ -149,7 +171,7 @@ def test_a_paused_loop_may_claim(ledger: World, one: Clone, two: Clone) -> None:
     todo = one.add("while paused")
     one.run("loop", "pause", "one")
     assert claim(one, "one", todo).err.splitlines()[0] == "OK"
-    assert claim(two, "two", todo, code=2).err.splitlines()[0] == "task_already_claimed:one"
+    assert claim(two, "two", todo, code=2).error["word"] == "task_already_claimed:one"
     skipped = tick(one, "one", "echo must not run")
     assert (skipped.json["skipped"], skipped.json["current_task"]) == ("loop_paused", todo)
     one.run("loop", "resume", "one")
@@ -211,7 +233,7 @@ def test_halt_keeps_the_task_and_the_audit_tells(ledger: World, one: Clone, two:
     claim(one, "one", todo)
     assert one.run("loop", "audit").json["ok"] is True
     one.run("loop", "halt", "one", "--reason", "tests are red")
-    assert claim(two, "two", todo, code=2).err.splitlines()[0] == "task_already_claimed:one"
+    assert claim(two, "two", todo, code=2).error["word"] == "task_already_claimed:one"
     assert tick(one, "one", "echo must not run").json["skipped"] == "loop_halted"
     found = one.run("loop", "audit", check=19)
     assert [view["name"] for view in json_of(found)["loops"]] == ["one"]
@@ -232,7 +254,7 @@ def test_a_loop_moves_to_another_clone_only_when_told(ledger: World, one: Clone,
     todo = one.add("moves")
     claim(one, "one", todo)
     assert tick(bob, "one", "true", code=15).error["reason"] == "loop_elsewhere"
-    assert claim(bob, "one", todo, code=2).err.splitlines()[0] == "loop_elsewhere"
+    assert claim(bob, "one", todo, code=2).error["word"] == "loop_elsewhere"
     moved = tick(bob, "one", "true", "--resume")
     assert (moved.json["task"], moved.json["lease"]["epoch"]) == (todo, 2)
     assert tick(one, "one", "true", code=15).error["reason"] == "loop_elsewhere"

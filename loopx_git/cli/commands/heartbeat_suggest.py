@@ -16,8 +16,12 @@ from loopx_git.cli.output import safe
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 def main(face: Face, goal_id: str | None, per_agent: int, fresh: bool, offline: bool) -> None:
-    """Which agent should take which todo, as claim commands that can all be run at once."""
-    found, reading = face.client.heartbeat.suggest(goal_id=goal_id, per_agent=per_agent, fresh=fresh, offline=offline)
+    """Which agent should take which todo, as claim commands that can all be run at once. With --agent: what that
+    agent can take."""
+    agent = face.values.get("agent")
+    found, reading = face.client.heartbeat.suggest(
+        goal_id=goal_id, per_agent=per_agent, fresh=fresh, offline=offline, agent_id=agent
+    )
     commands = [f"git loopx todo claim {item.todo} --agent {item.agent}" for item in found]
     lines = [
         f"{command}    # {item.priority} {safe(item.title)}" for command, item in zip(commands, found, strict=True)

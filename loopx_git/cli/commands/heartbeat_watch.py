@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import click
 
 from loopx_git.cli.face import Face, command, duration
 from loopx_git.cli.reclaiming import reclaimed_json, reclaimed_lines
 from loopx_git.cli.streams import lost
-from loopx_git.errors import Contention, RemoteFailure, UsageError
+from loopx_git.errors import Contention, Interrupted, RemoteFailure, UsageError
 
 
 @command("watch", example="git loopx heartbeat watch --interval 5m")
@@ -23,21 +25,28 @@ def main(face: Face, interval: str, rounds: int | None, take: bool, goal_id: str
     seconds = duration(interval, "--interval")
     if not isinstance(seconds, int) or seconds < 1:
         raise UsageError("--interval takes at least 1s", hint="--interval 5m")
-    client, number = face.client, 0
-    while True:
-        number += 1
-        try:
-            done = client.heartbeat.reclaim(take=take, goal_id=goal_id)
-        except (RemoteFailure, Contention) as error:
-            face.output.warn(error.message)
-        else:
-            payload = {"round": number, "reclaimed": [reclaimed_json(item) for item in done]}
-            if done or face.output.as_json:
-                face.emit("reclaimed", payload, reclaimed_lines(done, dry_run=False))
-            if lost() is not None:
-                # Nobody reads it any more.
+    number = 0
+    try:
+        for number in count(1):
+            _round(face, take, goal_id, number)
+            if lost() is not None or number == rounds:
+                # Done, or nobody reads it any more.
                 return
-        if rounds is not None and number >= rounds:
-            return
-        hooks = client.connection.hooks
-        hooks.clock.sleep(seconds * (0.75 + 0.5 * hooks.jitter()))
+            hooks = face.client.connection.hooks
+            hooks.clock.sleep(seconds * (0.75 + 0.5 * hooks.jitter()))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted in round {number}; what was reclaimed before stands", hint="git loopx heartbeat status"
+        ) from None
+
+
+def _round(face: Face, take: bool, goal_id: str | None, number: int) -> None:
+    """Reclaim once. A remote that does not answer is said, and asked again in the next round."""
+    try:
+        done = face.client.heartbeat.reclaim(take=take, goal_id=goal_id)
+    except (RemoteFailure, Contention) as error:
+        face.output.warn(error.message)
+        return
+    payload = {"round": number, "reclaimed": [reclaimed_json(item) for item in done]}
+    if done or face.output.as_json:
+        face.emit("reclaimed", payload, reclaimed_lines(done, dry_run=False))

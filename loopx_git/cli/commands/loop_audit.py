@@ -20,9 +20,9 @@ def main(face: Face, offline: bool) -> None:
     for view in found:
         name, task = view.loop.name, view.loop.current_task
         halted = view.trouble.startswith("halted")
-        way = f"git loopx loop approve {name}" if halted else f"git loopx loop tick {name} --resume -- COMMAND"
+        way = "git loopx loop approve -h" if halted else f"git loopx loop tick {name} --resume -- COMMAND"
         lines += [loop_line(view, now), f"  {safe(view.trouble)}", f"  next: {way}",
-                  f"  or give the task back: git loopx todo release {task} --force --reason TEXT"]  # fmt: skip
+                  f"  what gives {task} back: git loopx todo release -h"]  # fmt: skip
     payload = {"ok": not found, "loops": [view.as_json() for view in found]}
     face.emit("loop_audit", payload, lines or ["ok: no loop is halted or gone with a task"], reading)
     if found:

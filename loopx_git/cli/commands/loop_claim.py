@@ -32,7 +32,8 @@ def main(
     """Claim a todo as the task of a loop. One answer for all loops and all other peers; no time bound.
 
     Exit 0: the task is the loop's; standard error says OK, or already_self_claimed when it was before (nothing is
-    written then). Exit 2: it is not: task_already_claimed:OTHER, loop_untracked, or what else is wrong.
+    written then). Exit 2: it is not: task_already_claimed:OTHER, loop_untracked, or what else is wrong. With --json
+    a refusal is one object on standard error, and that word its `word`.
     """
     for argument, value in (("NAME", name), ("--task", task)):
         if value is None:
@@ -46,11 +47,17 @@ def main(
         )
     except (HeldByAnother, NotYourClaim, NotAllowed, NotFound) as error:
         word = _word(error, task)
-        sys.stderr.write(word + "\n")
-        raise Refused(f"{word}: {error.message}", hint=error.hint, about=error.about) from None
+        if not face.output.as_json:
+            # Programs find it in the object, which is all that there is on standard error for them.
+            sys.stderr.write(word + "\n")
+        raise Refused(f"{word}: {error.message}", hint=error.hint, about={**error.about, "word": word}) from None
     word = "OK" if view.acquired else "already_self_claimed"
-    sys.stderr.write(word + "\n")
-    lines = [f"{safe(str(view.loop.current_task))} is the task of {name}" + (" (dry run)" if dry_run else "")]
+    sys.stderr.write(("would be " if dry_run and view.acquired else "") + word + "\n")
+    claimed = f"{safe(str(view.loop.current_task))} {'would become' if dry_run else 'is'} the task of {name}"
+    lines = [f"{claimed}: {safe(view.title)}" if dry_run else claimed]
+    if dry_run and view.claim is not None:
+        former = f", taken over from {view.former}" if view.former else ""
+        lines.append(f"  lease {view.claim.id}, no time bound{former}")
     face.emit("loop", {**view.as_json(), "dry_run": dry_run}, lines if view.acquired else [])
 
 

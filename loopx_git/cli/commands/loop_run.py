@@ -48,7 +48,7 @@ def main(
                 failures = failures + 1 if ticked.code else 0
                 if halt_after is not None and failures >= halt_after:
                     face.client.loop.halt(name, reason=f"{failures} failures in a row, the last with {ticked.code}")
-                    face.say(f"halted after {failures} failures; next: git loopx loop approve {name}")
+                    face.say(f"halted after {failures} failures; look: git loopx loop show {name}")
                     break
                 if ticked.told in STOPS or ticked.skipped == HALTED or (until_idle and ticked.skipped == NOTHING):
                     break

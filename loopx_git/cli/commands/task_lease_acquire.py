@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, duration, todo_argument
-from loopx_git.cli.show import lease_words
+from loopx_git.cli.show import lease_words, told_lines
 
 
 @command("acquire", writes=True, example="git loopx task-lease acquire todo_ab12cd34ef56 --ttl 45m")
@@ -13,6 +13,11 @@ from loopx_git.cli.show import lease_words
 @click.option("--no-ttl", is_flag=True, help="The same as --ttl none.")
 @todo_argument
 def main(face: Face, todo: str, goal_id: str | None, ttl: str | None, no_ttl: bool) -> None:
-    """Acquire the exclusive lease of a todo: the same as todo claim, answering with the lease."""
-    view = face.client.task_lease.acquire(todo, ttl=duration("none" if no_ttl else ttl, "--ttl"))
-    face.emit("lease", {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"])
+    """Acquire the exclusive lease of a todo: the same as todo claim, answering with the lease. What this session
+    holds already gets the --ttl that is given, as by a renewal."""
+    from loopx_git.client.task_lease import acquire
+
+    view = acquire(face.client, todo, ttl=duration("none" if no_ttl else ttl, "--ttl"))
+    told = {name: view.facts[name] for name in ("former", "handover", "warnings") if view.facts.get(name)}
+    lines = [f"{view.lease.id}: {lease_words(view.lease, face.client.moment().now)}", *told_lines(view)]
+    face.emit("lease", {"lease": view.lease.as_json(), **told}, lines)

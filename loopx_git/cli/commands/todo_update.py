@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -20,6 +21,17 @@ _LISTS = {
     "label": "labels",
     "validate": "validate",
 }
+
+
+def _field_words(given: dict[str, Any]) -> list[str]:
+    """The flags that change fields, as they were typed."""
+    words: list[str] = []
+    for flag in (*_FIELDS, *_LISTS, "body", "body_file", "resume_after", "clear"):
+        values = given[flag] if isinstance(given[flag], tuple) else (given[flag],)
+        for value in values:
+            if value is not None:
+                words += [f"--{flag.replace('_', '-')}", str(value)]
+    return words
 
 
 @command("update", example="git loopx todo update todo_ab12cd34ef56 --status in_progress --note 'found the cause'")
@@ -53,13 +65,14 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
     An operator changes another's todo with --force --reason; priority and labels leave the claim as it is.
     """
     from loopx_git.cli.values import time_of, words_of
+    from loopx_git.client.assignment import refuse_assignment
 
     agent = given["claimed_by"]
     if agent is not None and face.values.get("agent") not in (None, agent):
         raise UsageError("--agent and --claimed-by name two agents", hint="leave out --claimed-by")
     fields: dict[str, Any] = {name: given[flag] for flag, name in _FIELDS.items() if given[flag] is not None}
-    given["validate"] = words_of(given["validate"], "--validate")
-    fields |= {name: given[flag] for flag, name in _LISTS.items() if given[flag]}
+    lists = {**given, "validate": words_of(given["validate"], "--validate")}
+    fields |= {name: lists[flag] for flag, name in _LISTS.items() if lists[flag]}
     body = text_of(given["body"], given["body_file"], "--body")
     if body is not None:
         fields["body"] = body.strip("\n")
@@ -79,21 +92,20 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
         if agent is not None:
             raise UsageError(
                 "--claimed-by and --clear-claim are two different wishes",
-                hint=f"git loopx todo release {todo} --agent {agent}",
+                hint="leave out one of them; see: git loopx todo transfer -h   and: git loopx todo release -h",
             )
         if fields:
-            raise UsageError("--clear-claim changes no fields", hint=f"git loopx todo release {todo}")
+            first = shlex.join(["git", "loopx", "todo", "update", todo, *_field_words(given)])
+            raise UsageError(
+                "--clear-claim changes no fields", hint=f"change them first: {first}   then the same without them"
+            )
         view = face.client.todo.release(todo, goal_id=goal_id, note=note, **rest)
         done = "completed" if given["status"] == "completed" else "released"
-    elif agent is not None and not (fields or note or given["status"]):
-        raise UsageError(
-            "--claimed-by names who acts, and this update names nothing to change",
-            hint=f"to hand a claim over: git loopx todo transfer {todo} --to {agent}",
-        )
     else:
-        view, done = (
-            face.client.todo.update(todo, goal_id=goal_id, note=note, agent_id=agent, **rest, **fields),
-            "updated",
-        )
+        if agent is not None:
+            changes = bool(fields or note or given["status"])
+            refuse_assignment(face.client, todo, agent, goal_id=goal_id, changes=changes)
+        view = face.client.todo.update(todo, goal_id=goal_id, note=note, agent_id=agent, **rest, **fields)
+        done = "updated"
     payload = {**view.as_json(), "dry_run": rest["dry_run"]}
     face.emit("todo", payload, outcome_lines(view, done, face.client.moment().now))
