@@ -91,6 +91,12 @@ class Connection:
     def pin(self) -> location.Location | None:
         return location.load(self.repository)
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """True where the remote's home is not the pinned one."""
+        pin = self.pin
+        return pin is not None and pin.home != location.home_of(self.repository, self.settings.remote)
+
     def _open(self) -> Ledger:
         from loopx_git.store.base import Signature
         from loopx_git.store.driver import Surroundings
@@ -104,6 +110,9 @@ class Connection:
                 hint="use a sha1 repository: git init --object-format=sha1",
             )
         pin = location.check(self.repository, self.settings)
+        warning = location.copied(self.repository, self.settings, pin)
+        if warning is not None:
+            self._notes.append(warning)
         publisher, objects = self._publisher()
         around = Surroundings(
             objects=objects,
