@@ -242,7 +242,7 @@ def todo_argument(function: Callable[..., None]) -> Callable[..., None]:
     made: Any = run
     made = click.option("--goal-id", "goal_id", metavar="GOAL", help="The todo's goal, to be checked.")(made)
     made = click.option("--todo-id", metavar="TODO", help="The same as the argument.")(made)
-    return click.argument("todo", required=False, shell_complete=_complete_todo)(made)  # type: ignore[no-any-return]
+    return click.argument("todo", required=False, shell_complete=complete_todo)(made)  # type: ignore[no-any-return]
 
 
 def lease_argument(function: Callable[..., None]) -> Callable[..., None]:
@@ -255,7 +255,7 @@ def lease_argument(function: Callable[..., None]) -> Callable[..., None]:
         function(face, *args, lease=todo_id if lease is None else lease, **values)
 
     made: Any = click.option("--todo-id", metavar="TODO", help="The same as the argument.")(run)
-    return click.argument("lease", required=False, shell_complete=_complete_todo)(made)  # type: ignore[no-any-return]
+    return click.argument("lease", required=False, shell_complete=complete_todo)(made)  # type: ignore[no-any-return]
 
 
 def needed_lease(lease: str | None) -> str:
@@ -280,10 +280,10 @@ def todos_argument(function: Callable[..., None]) -> Callable[..., None]:
     made: Any = run
     made = click.option("--goal-id", "goal_id", metavar="GOAL", help="The todo's goal, to be checked.")(made)
     made = click.option("--todo-id", metavar="TODO", multiple=True, help="The same as the argument.")(made)
-    return click.argument("todos", nargs=-1, metavar="TODO...", shell_complete=_complete_todo)(made)  # type: ignore[no-any-return]
+    return click.argument("todos", nargs=-1, metavar="TODO...", shell_complete=complete_todo)(made)  # type: ignore[no-any-return]
 
 
-def _complete_todo(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+def complete_todo(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Ids and aliases from the local state; a completion never fetches and never complains."""
     from loopx_git.cli.completion import todos_like
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.changes import changes
 from loopx_git.client.views import Reading
 from loopx_git.core import resolve
 from loopx_git.core.times import format_time
@@ -47,7 +48,8 @@ class History:
         goal_id: str | None = None, op: str | None = None, since: datetime | None = None, fresh: bool = False,
         offline: bool = False,
     ) -> tuple[list[dict[str, Any]], Reading]:  # fmt: skip
-        """Operations, newest first: commit, time, op, goal, todo, epoch, agent, session, prev, reason."""
+        """Operations, newest first: commit, time, op, goal, todo, epoch, agent, session, prev, reason, and `changes`:
+        each changed field as {of, field, from, to}."""
         reading = self._client.read(fresh=fresh, offline=offline)
         todo = None if todo_id is None else resolve.todo(self._client.snapshot(reading), todo_id)[1]
         wanted = {"todo": todo, "agent": agent, "goal": goal_id, "op": op}
@@ -58,6 +60,7 @@ class History:
             entry = entry_of(commit)
             renews = todo is not None and any(item.startswith(f"{todo}@") for item in entry.get("renew", ()))
             if all(value is None or entry.get(key) == value for key, value in wanted.items()) or renews:
+                entry["changes"] = changes(self._client.connection.ledger.around, commit)
                 entries.append(entry)
                 if limit is not None and len(entries) >= limit:
                     break

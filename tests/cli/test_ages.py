@@ -14,6 +14,7 @@ from clones import Clone, World
 #: Every command that shows what was fetched, and a word of its text.
 READS = {
     "todo list": "held-one", "todo show held-one": "held by", "todo next": "free", "log": "claim",
+    "log held-one": "claim",
     "heartbeat status": "holds", "heartbeat suggest": "claim", "goal list": "main",
     "goal show": "main", "goal show --format md": "Claims", "peer list": "bob", "peer show bob": "bob",
     "policy show": "claims.ttl", "loop list": "looper", "loop show looper": "looper",

@@ -1,0 +1,86 @@
+"""What one operation changed: which field of what, from what to what, read from the trees before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from loopx_git.client.views import goal_json, peer_json, todo_json
+from loopx_git.core.policy import KEYS, get
+from loopx_git.errors import InvalidState
+from loopx_git.format import layout
+from loopx_git.format.layout import PathKind, Place
+from loopx_git.format.snapshot import TreeSnapshot
+
+if TYPE_CHECKING:
+    from loopx_git.store.base import Commit
+    from loopx_git.store.driver import Surroundings
+
+_Read = Callable[[TreeSnapshot, Place], Mapping[str, Any] | None]
+
+
+def changes(around: Surroundings, commit: Commit) -> list[dict[str, Any]]:
+    """The changed fields of todos, goals, peers and the policy, each as of (an id, `goal G`, `peer P`, `policy`),
+    field, from, to. What is new or was put away has none. Of a body the length stands, of notes their number.
+
+    A state that cannot be read, or lies before a shallow history begins, has no changes to tell.
+    """
+    if not commit.parents:
+        return []
+    objects = around.objects
+    try:
+        paths = objects.changed(commit.parents[0], commit.oid)
+        before, after = (TreeSnapshot(objects.tree(oid), around.memo) for oid in (commit.parents[0], commit.oid))
+        places = dict.fromkeys(_one_place(layout.parse(path)) for path in paths)
+        return [change for place in places for change in _of_place(before, after, place)]
+    except InvalidState:
+        return []
+
+
+def _one_place(place: Place) -> Place:
+    """A todo is the same in the archive."""
+    return Place(PathKind.TODO, place.goal, place.name) if place.kind is PathKind.ARCHIVED else place
+
+
+def _of_place(before: TreeSnapshot, after: TreeSnapshot, place: Place) -> list[dict[str, Any]]:
+    if place.kind not in _READ:
+        return []
+    read, called = _READ[place.kind]
+    old, new = read(before, place), read(after, place)
+    if old is None or new is None:
+        return []
+    return [
+        {"of": called.format(goal=place.goal, name=place.name), "field": name, "from": old[name], "to": new[name]}
+        for name in new
+        if old[name] != new[name]
+    ]
+
+
+def _todo(snapshot: TreeSnapshot, place: Place) -> Mapping[str, Any] | None:
+    if place.goal not in snapshot.goals_of(place.name):
+        return None
+    todo = snapshot.todo(place.goal, place.name)
+    return {**todo_json(todo), "body": f"{len(todo.body)} characters", "notes": len(todo.notes)}
+
+
+def _goal(snapshot: TreeSnapshot, place: Place) -> Mapping[str, Any] | None:
+    goal = snapshot.goal(place.goal)
+    return None if goal is None else goal_json(goal)
+
+
+def _peer(snapshot: TreeSnapshot, place: Place) -> Mapping[str, Any] | None:
+    peer = snapshot.peer(place.name)
+    return None if peer is None else peer_json(peer)
+
+
+def _policy(snapshot: TreeSnapshot, _: Place) -> Mapping[str, Any]:
+    return {name: get(snapshot.policy, name) for name in KEYS}
+
+
+#: What is told of: kind of file -> (its fields, how it is called).
+_READ: Mapping[PathKind, tuple[_Read, str]] = {
+    PathKind.TODO: (_todo, "{name}"),
+    PathKind.GOAL: (_goal, "goal {goal}"),
+    PathKind.PEER: (_peer, "peer {name}"),
+    PathKind.POLICY: (_policy, "policy"),
+}
