@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -16,13 +17,22 @@ from loopx_git.format.encode import encode, message_of
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.format.tree import Tree
 from loopx_git.store import transaction as tx
-from loopx_git.store.activity import Activity
 from loopx_git.store.base import Draft, Fetched, Objects, Progress, Publisher, Signature
 from loopx_git.store.clock import Clock
 from loopx_git.store.observations import Deadlines
 from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
-from loopx_git.store.system import noted
-from loopx_git.store.validate import FIRST_CHECK, Checker, Fault, ForeignTip, adopts, check_own, is_operation, poses
+from loopx_git.store.system import is_system, noted
+from loopx_git.store.validate import (
+    FIRST_CHECK,
+    Checker,
+    Fault,
+    ForeignTip,
+    adopts,
+    check_own,
+    is_operation,
+    our_fault,
+    poses,
+)
 
 #: Decides on the state at a tip (None: no ledger yet) at a moment, for a request; raises to refuse.
 Decider = Callable[[TreeSnapshot | None, Moment, str], tuple[ChangeSet, ...]]
@@ -272,20 +282,29 @@ class Driver:
             # which is before its push.
             self.decided_at = around.clock.counting()
             remaining = {} if around.deadlines is None else around.deadlines.remaining()
-            self.moment = Moment(around.clock.wall(), around.first_sight, remaining, self._activity(tip, snapshot))
+            self.moment = Moment(around.clock.wall(), around.first_sight, remaining)
             if self.foreign is not None and self.job.adopt is not None:
                 return (self._adopt(self.foreign, self.job.adopt),)
-            return self.job.decide(snapshot, self.moment, self.record.request)
+            with self._sound(tip):
+                return self.job.decide(snapshot, self.moment, self.record.request)
         except LoopXError as refusal:
             return refusal
 
-    def _activity(self, tip: str | None, snapshot: TreeSnapshot | None) -> Mapping[str, datetime]:
-        if tip is None or snapshot is None:
-            return {}
-        known = snapshot
-        return Activity(
-            self.around.objects, lambda: tip, self.around.clock.wall, lambda _: known.policy.peers_stale_after
-        )
+    @contextmanager
+    def _sound(self, tip: str | None, *, builds: bool = False) -> Iterator[None]:
+        """Whatever a fault of ours raises inside is InternalError, and leaves nothing of the request behind: what its
+        earlier tries built needs a tip that is past, so it cannot land. So does any error of what `builds`."""
+        try:
+            yield
+        except Exception as error:
+            if is_system(error):
+                raise
+            known = isinstance(error, LoopXError)
+            if (builds or not known) and all(earlier.parent != tip for earlier in self.record.built):
+                self._do(tx.Forget())
+            if known:
+                raise
+            raise our_fault(error) from error
 
     def _adopt(self, foreign: ForeignTip, decide: Adopter) -> ChangeSet:
         objects = self.around.objects
@@ -296,6 +315,17 @@ class Driver:
         return decide(good, objects.tree(foreign.tip), changed, self.moment, self.record.request)
 
     def _build(self, tip: str | None, changes: Sequence[ChangeSet]) -> str:
+        with self._sound(tip, builds=True):
+            parent, facts = self._built(tip, changes)
+        self.record = with_built(self.record, Built(parent, tip, tuple(facts)))
+        # The record is written before the anchor and removed after it: a death in between leaves no anchor that
+        # nobody knows of.
+        self.around.pending.write(self.record)
+        self.around.publisher.anchor(self.record.request, parent)
+        return parent
+
+    def _built(self, tip: str | None, changes: Sequence[ChangeSet]) -> tuple[str, list[dict[str, Any]]]:
+        """The last commit of the group, checked, and the facts of each operation."""
         around, parent = self.around, tip
         author = author_of(self.job.actor, around.committer)
         facts = []
@@ -317,19 +347,8 @@ class Driver:
             parent = around.objects.build(parent, draft)
         assert parent is not None
         # Before anything of it is remembered or sent: what every other clone would refuse is not pushed.
-        try:
-            check_own(around.objects, around.memo, tip if self.foreign is None else self.foreign.good, parent)
-        except InternalError:
-            if all(earlier.parent != tip for earlier in self.record.built):
-                # What earlier tries built needs a tip that is past: it cannot land, so nothing of it stays behind.
-                self._do(tx.Forget())
-            raise
-        self.record = with_built(self.record, Built(parent, tip, tuple(facts)))
-        # The record is written before the anchor and removed after it: a death in between leaves no anchor that
-        # nobody knows of.
-        around.pending.write(self.record)
-        around.publisher.anchor(self.record.request, parent)
-        return parent
+        check_own(around.objects, around.memo, tip if self.foreign is None else self.foreign.good, parent)
+        return parent, facts
 
     def _find(self, tip: str | None) -> str | None:
         if tip is None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from loopx_git.core.change import Op
+from loopx_git.core.todo import Todo
 from loopx_git.errors import InternalError, InvalidState
 from loopx_git.format import message
+from loopx_git.format.edits import edits
 from loopx_git.format.replay import Finding, check_adoption, check_step
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.store.base import Commit, Objects, Progress
@@ -20,6 +22,7 @@ FIRST_CHECK = 1000
 _MEMO_MAX = 200_000
 #: Most commits that the merges of one foreign run may bring along.
 _MERGED_MAX = 1000
+_REPORT = "this is a bug of loopx-git; nothing was written; please report it with this message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +187,35 @@ def check_own(objects: Objects, memo: dict[Hashable, Any], good: str | None, oid
     for fault in Checker(objects, memo).walk(good, oid, 10**9):
         raise InternalError(
             f"the commit that was built breaks a rule ({fault.rule}): {fault.message}; nothing was pushed",
-            hint="this is a bug of loopx-git; nothing was written; please report it with this message",
+            hint=_REPORT,
             about={"rule": fault.rule},
         )
+
+
+def check_proposed(
+    objects: Objects, memo: dict[Hashable, Any], parent: str, oid: str, wanted: Sequence[Todo]
+) -> None:
+    """The same for a proposal, which is no operation: InternalError when what was built on `parent` is not read back
+    as the todos that were `wanted`, or would not be accepted as an edit of them."""
+    after = TreeSnapshot(objects.tree(oid), memo)
+    try:
+        found = edits(TreeSnapshot(objects.tree(parent), memo), after.tree, objects.changed(parent, oid), "proposed")
+        why = next((f"{edit.path}: {edit.refused}" for edit in found if edit.refused), "")
+        for todo in wanted:
+            if not why and after.todo(todo.goal, todo.id) != todo:
+                why = f"{todo.id} is not read back as it was written"
+    except InvalidState as error:
+        why = error.message
+    if why:
+        raise InternalError(
+            f"the proposal that was built breaks a rule: {why}; nothing was pushed", hint=_REPORT, about={"rule": why}
+        )
+
+
+def our_fault(error: Exception) -> InternalError:
+    """An exception that nobody meant to be raised, as the error of a bug."""
+    text = f"{type(error).__name__}: {error}"
+    return InternalError(f"what was to be written could not be made ({text[:300]}); nothing was pushed", hint=_REPORT)
 
 
 def poses(commit: Commit) -> bool:
