@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import wraps
+from itertools import islice
 from typing import Any, TypeVar
 
-from loopx_git.core.times import parse_duration, parse_time
+from loopx_git.core.times import parse_duration, parse_time, to_milliseconds
 from loopx_git.errors import UsageError
+
+#: Most items of a list, and most words of a command to start: past any sane use, and before memory runs out.
+LIST_MAX, ARGV_MAX = 10_000, 200_000
 
 Convert = Callable[[str, Any], Any]
 Namespace = TypeVar("Namespace", bound=type)
@@ -34,6 +38,8 @@ def text(name: str, value: Any) -> Any:
     plain = str.__str__(value)
     if any("\ud800" <= char <= "\udfff" for char in plain):
         raise _refuse(name, value, "text that can be written as UTF-8")
+    if "\0" in plain:
+        raise _refuse(name, value, "text without a NUL character")
     return plain
 
 
@@ -94,7 +100,8 @@ def flag(name: str, value: Any) -> Any:
 
 
 def moment(name: str, value: Any) -> Any:
-    """An aware datetime in UTC, from one in any zone or from text; None stays None."""
+    """An aware datetime in UTC, in the milliseconds that are stored, from one in any zone or from text; None stays
+    None."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -107,7 +114,16 @@ def moment(name: str, value: Any) -> Any:
     if value.utcoffset() is None:
         raise _refuse(name, value, "a datetime with a time zone", f"{name}=datetime.now(timezone.utc), for example")
     utc = value.astimezone(UTC)
-    return datetime(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond, UTC)
+    plain = datetime(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond, UTC)
+    return to_milliseconds(plain)
+
+
+def _all(name: str, value: Iterable[Any], most: int) -> list[Any]:
+    """What a list or a generator gives, which may be one without end."""
+    found = list(islice(value, most + 1))
+    if len(found) > most:
+        raise UsageError(f"{name} has more than {most} items", hint=f"give fewer of {name}")
+    return found
 
 
 def _each(name: str, value: Any, convert: Convert) -> Any:
@@ -118,7 +134,7 @@ def _each(name: str, value: Any, convert: Convert) -> Any:
         return (convert(name, value),)
     if isinstance(value, bytes | bytearray | memoryview | Mapping) or not isinstance(value, Iterable):
         raise _refuse(name, value, "a list")
-    items = sorted(value, key=repr) if isinstance(value, set | frozenset) else list(value)
+    items = sorted(value, key=repr) if isinstance(value, set | frozenset) else _all(name, value, LIST_MAX)
     for item in items:
         if item is None:
             raise _refuse(name, value, "a list of words")
@@ -151,7 +167,7 @@ def argv(name: str, value: Any) -> Any:
     """A command to start, as a list of its words as the system has them; text alone is refused."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise _refuse(name, value, "a list of words")
-    found = list(value)
+    found = _all(name, value, ARGV_MAX)
     for word in found:
         if not isinstance(word, str) or "\0" in word:
             raise _refuse(name, word, "text that a command can be given")

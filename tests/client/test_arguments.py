@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum, StrEnum
@@ -249,3 +250,25 @@ def test_what_is_accepted_is_read_back_equal(place: tuple[LoopXClient, Clone, st
 
 def test_history_is_whole_after_all_that(place: tuple[LoopXClient, Clone, str], tmp_path: Path) -> None:
     assert place[1].verified()["ok"] is True
+
+
+@pytest.mark.parametrize(
+    "kind", [arguments.text, arguments.prose, arguments.identifier], ids=lambda kind: kind.__name__
+)
+def test_a_nul_is_refused_at_the_door(kind: Callable[[str, Any], Any]) -> None:
+    with pytest.raises(UsageError, match=r"title='a\\x00b' is not text without a NUL character"):
+        kind("title", "a\0b")
+    with pytest.raises(UsageError, match="scope"):
+        arguments.words("scope", ["good", "a\0b"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"),
+    [(arguments.words, arguments.LIST_MAX), (arguments.identifiers, arguments.LIST_MAX),
+     (arguments.command, arguments.LIST_MAX), (arguments.argv, arguments.ARGV_MAX)],
+    ids=["words", "identifiers", "command", "argv"],
+)  # fmt: skip
+def test_a_list_without_end_is_refused_by_name(kind: Callable[[str, Any], Any], most: int) -> None:
+    with pytest.raises(UsageError, match=f"labels has more than {most} items"):
+        kind("labels", itertools.repeat("x"))
+    assert len(kind("labels", itertools.repeat("x", most))) == most
