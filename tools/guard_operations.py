@@ -12,7 +12,7 @@ class Seen(StrEnum):
     JUDGED = "judged"  # pre-commit runs: what no claim covers is refused
     MARKED = "marked"  # prepare-commit-msg alone runs: it goes through, and the commit says so
     CARRIED = "carried"  # nothing was edited here: every path is as in one of the parents
-    UNSEEN = "unseen"  # no hook of ours runs: the commit names no claim
+    UNSEEN = "unseen"  # no hook of ours runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,5 +84,4 @@ def expected(operation: Operation, claim: str) -> Expected:
         case Seen.MARKED:
             return Expected("trailer", "passes") if covered else Expected("marked", "refused")
         case Seen.UNSEEN:
-            # It names no claim, so nobody can tell under which it was made.
-            return Expected("plain", "refused")
+            return Expected("plain", "passes" if covered else "refused")

@@ -8,21 +8,35 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.config import check_ref
-from loopx_git.core.change import Actor
+from loopx_git.core.change import Actor, PutTodo
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan import plan
 from loopx_git.core.table import Operation
-from loopx_git.errors import Contention, InvalidState, NotAllowed, NotFound, RemoteFailure, UsageError
+from loopx_git.errors import (
+    Contention,
+    InvalidState,
+    LoopXError,
+    NotAllowed,
+    NotFound,
+    RemoteFailure,
+    UsageError,
+)
 from loopx_git.format.edits import Edit, edits
 from loopx_git.format.encode import encode
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.store.base import Draft, Publisher, PushKind, Signature
 from loopx_git.store.driver import author_of
 from loopx_git.store.lock import locked
+from loopx_git.store.system import is_system
+from loopx_git.store.validate import check_proposed, our_fault
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
     from loopx_git.store.objects import PygitObjects
+
+
+#: The fields of a new todo that a caller gives, besides its title.
+_ADDABLE = frozenset(AddTodo.__dataclass_fields__) - {"id", "title"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,13 @@ class Proposals:
     def add(self, branch: str, title: str, **fields: Any) -> dict[str, Any]:
         """Put a new todo on the branch; `fields` as `todo.add` takes them. Facts: branch, commit, todo."""
         todo = f"todo_{self._client.connection.hooks.entropy(6).hex()}"
+        if "goal_id" in fields:
+            fields["goal"] = fields.pop("goal_id")
+        unknown = sorted(set(fields) - _ADDABLE)
+        if unknown:
+            raise UsageError(
+                f"{unknown[0]!r} is no field of a new todo", hint=f"fields: {', '.join(sorted(_ADDABLE))}"
+            )
         return self._write(branch, AddTodo(todo, title, **fields), f"propose {todo}: {title}")
 
     def edit(
@@ -141,13 +162,38 @@ class Proposals:
         who = author_of(actor, Signature(*connection.committer))
         # No trailer: a proposal is no operation, and nobody shall take it for one.
         line = "".join(char if char.isprintable() else " " for char in subject)[:72].rstrip()
-        draft = Draft(encode(change, snapshot.tree), f"{line}\n", who, around.committer, client.moment().now)
+        wanted = [write.todo for write in change.writes if isinstance(write, PutTodo)]
         with locked(connection.repository.home, connection.settings.timeout):
-            oid = self._objects.build(parent, draft)
+            try:
+                files = encode(change, snapshot.tree)
+                oid = self._objects.build(
+                    parent, Draft(files, f"{line}\n", who, around.committer, client.moment().now)
+                )
+                # As for operations: what would not be accepted is not pushed.
+                check_proposed(self._objects, around.memo, parent, oid, wanted)
+                self._acceptable(reading.tip, parent, oid)
+            except Exception as error:
+                if isinstance(error, LoopXError) or is_system(error):
+                    raise
+                raise our_fault(error) from error
             pushed = self._publisher(ref).push(known, oid, connection.settings.timeout)
         if pushed.kind is not PushKind.LANDED:
             raise Contention(f"{ref} did not take it: {pushed.said}", hint="run the same command again")
         return {"branch": ref, "commit": oid, "todo": change.todo}
+
+    def _acceptable(self, tip: str, parent: str, oid: str) -> None:
+        """What the branch then says of the todos that this commit changes must be something that can be accepted:
+        NotAllowed now, not when somebody has reviewed it."""
+        objects = self._objects
+        base = objects.merge_base(parent, tip) or parent
+        before = TreeSnapshot(objects.tree(base), self._client.connection.ledger.around.memo)
+        for edit in edits(before, objects.tree(oid), objects.changed(parent, oid), "proposed"):
+            if edit.refused:
+                raise NotAllowed(
+                    f"{edit.path}: {edit.refused}; this would not be accepted",
+                    hint="propose its fields, such as --body, or edit it once it is accepted",
+                    about={"todo_id": edit.todo, "path": edit.path},
+                )
 
 
 def _full(branch: str) -> str:

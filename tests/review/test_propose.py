@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from clones import COORD, World, differences, footprint, populate
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from review.coding import Coding
 from review.test_adopt import Forge
 
+from loopx_git.client import propose
 from loopx_git.client.client import Client
-from loopx_git.errors import NotAllowed, NotFound, UsageError
+from loopx_git.core.change import ChangeSet, PutTodo
+from loopx_git.errors import InternalError, LoopXError, NotAllowed, NotFound, UsageError
 
 BRANCH = "plans"
 
@@ -170,3 +178,136 @@ def test_without_a_remote(world: World) -> None:
     todo = client.propose.add(BRANCH, "alone")["todo"]
     assert client.propose.accept(BRANCH)["todos"] == [todo]
     assert client.history.verify().ok
+
+
+def _todo(change: ChangeSet, **fields: Any) -> ChangeSet:
+    writes = tuple(
+        replace(write, todo=replace(write.todo, **fields)) if isinstance(write, PutTodo) else write
+        for write in change.writes
+    )
+    return replace(change, writes=writes)
+
+
+#: What a planner with a fault could hand over.
+FAULTS: dict[str, Callable[[ChangeSet], ChangeSet]] = {
+    "a title of two lines": lambda change: _todo(change, title="one\ntwo"),
+    "a priority that is none": lambda change: _todo(change, priority=9),
+    "a claim": lambda change: _todo(change, claimed_by="bob"),
+    "a title that is no text": lambda change: _todo(change, title=7),
+    "labels that are none": lambda change: _todo(change, labels=(object(),)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("how", ["add", "edit"])
+def test_nothing_is_pushed_that_would_not_be_accepted(
+    forge: Forge, fault: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, plan = forge.agents, propose.plan
+    refs = forge.world.git("for-each-ref", folder=forge.world.remote)
+    with monkeypatch.context() as patched:
+        patched.setattr(propose, "plan", lambda *args: FAULTS[fault](plan(*args)))
+        with pytest.raises(InternalError, match="nothing was pushed"):
+            if how == "add":
+                client.propose.add(BRANCH, "x")
+            else:
+                client.propose.edit(BRANCH, forge.free, title="y")
+    assert forge.world.git("for-each-ref", folder=forge.world.remote) == refs
+    assert client.propose.accept(client.propose.add(BRANCH, "x")["branch"])["operations"] == 1
+
+
+WORDS = st.text(st.characters(codec="utf-8"), max_size=12)
+NAMES = st.lists(st.from_regex(r"[a-z][a-z0-9-]{0,7}", fullmatch=True), max_size=3, unique=True)
+FIELDS = st.fixed_dictionaries(
+    {"title": WORDS},
+    optional={
+        "body": WORDS, "priority": st.integers(-1, 5), "scope": st.lists(WORDS, max_size=2), "labels": NAMES,
+        "requires": NAMES, "excluded": NAMES, "validate": st.lists(WORDS, max_size=2),
+        "resume_after": st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)),
+    },
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Client:
+    """A repository that coordinates alone: no push takes time."""
+    world = World(tmp_path_factory.mktemp("alone") / "world")
+    clone = world.repository("alone")
+    clone.commit("a.py")
+    clone.run("init")
+    populate(clone, peers=["alice"])
+    return Client(clone.path, clone.env, {"agent": "alice"})
+
+
+@settings(max_examples=12, deadline=None)
+@given(first=FIELDS, second=FIELDS, note=WORDS)
+def test_a_proposal_is_refused_by_name_or_accepted_as_it_was_given(
+    alone: Client, first: dict[str, Any], second: dict[str, Any], note: str
+) -> None:
+    """For any text: what `propose` takes is shown without an objection, and is the todo that everybody reads."""
+    branch = f"plan-{secrets.token_hex(4)}"
+    try:
+        todo = alone.propose.add(branch, **first)["todo"]
+    except LoopXError as error:
+        assert isinstance(error, UsageError), error
+        return
+    wanted = dict(first)
+    notes: list[str] = []
+    for fields, text in ((second, None), ({}, note)):
+        try:
+            alone.propose.edit(branch, todo, note=text, **fields)
+        except LoopXError as error:
+            # A new todo of the branch gets no notes: that would not be accepted.
+            assert isinstance(error, UsageError | NotAllowed), error
+            continue
+        wanted |= fields
+        notes += [] if text is None else [text.replace("\r\n", "\n")]
+    assert alone.propose.show(branch).refused == []
+    alone.propose.accept(branch)
+    found = alone.todo.show(todo)[0].todo
+    assert [entry.text for entry in found.notes] == notes
+    for name, value in wanted.items():
+        stored = getattr(found, name)
+        if name == "body":
+            stored, value = stored.strip("\n"), value.replace("\r\n", "\n").strip("\n")
+        elif name == "resume_after":
+            value = value.replace(microsecond=value.microsecond // 1000 * 1000)
+        assert stored == (tuple(value) if isinstance(value, list) else value), name
+
+
+def test_fields_have_the_names_of_todo_add(forge: Forge) -> None:
+    todo = forge.agents.propose.add(BRANCH, "x", goal_id="main", requires="python")["todo"]
+    forge.agents.propose.accept(BRANCH)
+    assert forge.agents.todo.show(todo)[0].todo.requires == ("python",)
+    with pytest.raises(UsageError, match="'colour' is no field"):
+        forge.agents.propose.add(BRANCH, "x", colour="red")
+
+
+def test_times_and_joined_words_are_taken_as_by_todo_add(forge: Forge) -> None:
+    clone = forge.checkout.having(LOOPX_NOW="2026-03-04T05:06:07Z")
+    added = clone.run("propose", "add", BRANCH, "later", "--resume-after", "2h", "--scope", "a,b")
+    assert "--scope a --scope b" in added.err
+    joined = f"{forge.held} x"
+    edited = clone.run("propose", "edit", BRANCH, forge.free, "--depends-on", joined, check=None)
+    assert f"--depends-on {forge.held} --depends-on x" in edited.err
+    clone.run("propose", "edit", BRANCH, forge.free, "--resume-after", "2026-05-01")
+    assert clone.run("propose", "add", BRANCH, "x", "--resume-after", "soon", check=2).error["hint"]
+    clone.run("propose", "accept", BRANCH)
+    times = {todo: clone.show(todo)["todo"]["resume_after"] for todo in (added.json["todo"], forge.free)}
+    assert times[forge.free].startswith("2026-05-01T00:00:00")
+    assert times[added.json["todo"]].startswith("2026-03-04T07:06")
+
+
+def test_an_edit_that_would_not_be_accepted_is_refused_at_once(forge: Forge) -> None:
+    """A todo that is new on the branch is replayed as one addition, which has neither notes nor another status."""
+    todo = forge.agents.propose.add(BRANCH, "new")["todo"]
+    for wish, why in (
+        ({"note": "x"}, "notes: a new todo has none yet"),
+        ({"status": "blocked"}, "a new todo is open"),
+    ):
+        with pytest.raises(NotAllowed, match=why) as refused:
+            forge.agents.propose.edit(BRANCH, todo, **wish)
+        assert refused.value.hint
+    forge.agents.propose.edit(BRANCH, todo, body="x")
+    forge.agents.propose.edit(BRANCH, forge.free, note="x", status="blocked")
+    assert forge.agents.propose.accept(BRANCH)["operations"] == 2

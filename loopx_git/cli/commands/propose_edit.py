@@ -23,15 +23,20 @@ from loopx_git.errors import UsageError
 @click.option("--scope", multiple=True, metavar="PATTERN", help="The new scope; repeat it.")
 @click.option("--depends-on", multiple=True, metavar="TODO", help="The new dependencies; repeat it.")
 @click.option("--label", "labels", multiple=True, help="The new labels; repeat it.")
+@click.option("--resume-after", metavar="TIME", help="Not before this UTC time or date, or in 2h, 1d.")
 def main(
     face: Face, branch: str, todo: str, status: str | None, note: str | None, body: str | None,
-    body_file: str | None, **given: Any,
+    body_file: str | None, resume_after: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """Edit a todo on a branch off the coordination ref, for a pull request. It needs no claim."""
+    from loopx_git.cli.values import time_of
+
     fields = {name: value for name, value in given.items() if value not in (None, ())}
     text = text_of(body, body_file, "--body")
     if text is not None:
         fields["body"] = text.strip("\n")
+    if resume_after is not None:
+        fields["resume_after"] = time_of(resume_after, "--resume-after", face.client.connection.hooks.clock.wall)
     if not (fields or status or note):
         raise UsageError("this names nothing to change", hint="--title TEXT, or another field")
     done = face.client.propose.edit(branch, todo, status=status, note=note, **fields)
