@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from loopx_git.store.environment import scrubbed
+
 PROGRAM = [sys.executable, "-m", "loopx_git"]
 
 
@@ -26,7 +28,7 @@ def git(folder: Path, *args: str) -> None:
     subprocess.run(["git", *args], cwd=folder, env=ENV, capture_output=True, check=True)
 
 
-ENV = {key: value for key, value in os.environ.items() if not key.startswith("LOOPX_")}
+ENV = scrubbed({key: value for key, value in os.environ.items() if not key.startswith("LOOPX_")})
 ENV |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 

@@ -34,7 +34,8 @@ def tokens(text: str) -> int:
 def _holder(view: TodoView) -> str:
     holder = view.lease.lease.holder
     if view.lease.state is LeaseState.FREE:
-        return "-"
+        first, *more = (*view.todo.soft_claims, "-")
+        return "-" if first == "-" else f"{first} (soft)" if len(more) == 1 else f"{first} +{len(more) - 1} (soft)"
     return f"{holder} (lapsed)" if view.lease.state is LeaseState.LAPSED else str(holder)
 
 
@@ -53,6 +54,7 @@ COLUMNS: Mapping[str, Callable[[TodoView, datetime, int], str]] = {
     "scope": lambda view, now, digits: ",".join(view.todo.scope) or "-",
     "requires": lambda view, now, digits: ",".join(view.todo.requires) or "-",
     "depends_on": lambda view, now, digits: ",".join(view.todo.depends_on) or "-",
+    "soft_claims": lambda view, now, digits: ",".join(view.todo.soft_claims) or "-",
     "attempts": lambda view, now, digits: str(view.todo.attempts),
     "epoch": lambda view, now, digits: str(view.lease.lease.epoch),
     "age": lambda view, now, digits: relative(view.todo.created_at, now),

@@ -32,6 +32,12 @@ def goal_page(goal: Goal, todos: Sequence[TodoView], now: datetime) -> list[str]
         lines += [_claim_row(view, now) for view in held]
     else:
         lines.append("Nobody holds anything.")
+    soft = [view.todo for view in todos if view.todo.soft_claims]
+    if soft:
+        lines += ["", f"## Soft claims ({len(soft)})", "", "| todo | title | agents |", "|---|---|---|"]
+        lines += [
+            f"| `{todo.id}` | {escaped(todo.title)} | {escaped(', '.join(todo.soft_claims))} |" for todo in soft
+        ]
     lines += ["", "## Todos", "", "| todo | priority | status | title | waits for |", "|---|---|---|---|---|"]
     for view in todos:
         todo = view.todo

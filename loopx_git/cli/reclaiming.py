@@ -17,6 +17,11 @@ def reclaimed_lines(done: Sequence[Reclaimed], *, dry_run: bool) -> list[str]:
             lines.append(f"{item.todo} left alone: {safe(item.refused or '')}")
             continue
         verb = "would be " if dry_run else ""
+        if item.soft:
+            lines.append(
+                f"{item.todo} soft claim of {item.former} {verb}taken back ({item.why}): {safe(item.view.todo.title)}"
+            )
+            continue
         where = "taken over" if item.taken else f"returned to the pool, {item.view.todo.status.value}"
         lines.append(
             f"{item.todo} {verb}{where} (was {item.former}, attempts {item.view.todo.attempts}): "
@@ -25,7 +30,15 @@ def reclaimed_lines(done: Sequence[Reclaimed], *, dry_run: bool) -> list[str]:
     return lines or ["nothing has lapsed"]
 
 
-def reclaimed_json(item: Reclaimed) -> dict[str, Any]:
+def reclaimed_payload(done: Sequence[Reclaimed]) -> dict[str, Any]:
+    """`reclaimed`: the claims that had lapsed; `soft_claims`: those of agents that are not there any more."""
+    return {
+        "reclaimed": [_reclaimed_json(item) for item in done if not item.soft],
+        "soft_claims": [{"todo_id": item.todo, "agent": item.former, "why": item.why} for item in done if item.soft],
+    }
+
+
+def _reclaimed_json(item: Reclaimed) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "todo_id": item.todo,
         "former": item.former,

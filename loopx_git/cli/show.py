@@ -7,7 +7,7 @@ from datetime import datetime
 
 from loopx_git.cli.cells import cut
 from loopx_git.cli.output import Output, relative, safe
-from loopx_git.client.views import LeaseView, TodoView
+from loopx_git.client.views import LeaseView, News, TodoView, plain
 from loopx_git.core.lease import LeaseState
 from loopx_git.core.query import Wait
 from loopx_git.core.times import format_duration, format_time
@@ -127,7 +127,19 @@ def told_lines(view: TodoView) -> list[str]:
             f"attempts {known['attempts']}" + (f", branch {safe(known['branch'])}" if known["branch"] else "")
         )
         lines += [f"  note by {safe(note['agent'])}: {safe(note['text'])}" for note in known["notes"]]
+    lines += [f"  {line}" for line in news_lines(view.lease.news)]
     lines += [f"  warning: {safe(str(text))}" for text in facts.get("warnings", ())]
+    return lines
+
+
+def news_lines(heard: Sequence[News]) -> list[str]:
+    """What others did to a todo meanwhile, a line each."""
+    lines = []
+    for item in heard:
+        told = [f"{name} is now {safe(str(plain(value)))}" for name, value in item.changed.items()]
+        told += [f"note: {safe(item.note)}"] if item.note is not None else []
+        why = f" ({safe(item.reason)})" if item.reason else ""
+        lines.append(f"meanwhile by {safe(item.agent)}{why}: {'; '.join(told)}")
     return lines
 
 

@@ -244,6 +244,9 @@ class BaseClient:
         if connection.pin is None:
             root = connection.ledger.around.objects.between(None, tip, 10**9)[0]
             connection.store_pin(connection.settings.ledger or root)
+        elif connection.is_elsewhere:
+            # A move that was settled: from now on this is the place.
+            connection.store_pin(connection.pin.ledger)
         claims_writer.refresh(connection, tip)
 
 

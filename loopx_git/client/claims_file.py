@@ -140,7 +140,9 @@ def _lapses_at(lease: Lease, snapshot: TreeSnapshot, moment: Moment, seen: dict[
         peer = snapshot.peer(lease.holder)
         rests = peer is None or limit is None or peer.kind is PeerKind.LOOP
         seen[lease.holder] = (
-            None if rests or peer is None or limit is None else after(last_seen(peer, snapshot), limit).timestamp()
+            None
+            if rests or peer is None or limit is None
+            else after(last_seen(peer, snapshot, moment), limit).timestamp()
         )
     return seen[lease.holder]
 

@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client import claims_file, identity, location
@@ -56,6 +57,7 @@ class Connection:
         self.settings: Settings = resolve(self.repository, flags, env)
         self.committer = self.repository.committer()
         self._ledger: Ledger | None = None
+        self._active: Mapping[str, datetime] | None = None
         #: Whether nothing may be fetched now, not even to replace a damaged coord.git.
         self.offline = False
         self._notes: list[str] = []
@@ -73,8 +75,16 @@ class Connection:
         return identity.actor(self.repository, settings, self.committer[1], self.hooks.entropy)
 
     def moment(self) -> Moment:
-        """Now, by the wall clock, and when records from the future were first seen here."""
-        return Moment(self.hooks.clock.wall(), self.ledger.around.first_sight)
+        """Now, by the wall clock; when records from the future were first seen here; who did something when."""
+        ledger, clock = self.ledger, self.hooks.clock
+        if self._active is None:
+            from loopx_git.store.activity import Activity
+
+            def reach(tip: str) -> int | None:
+                return ledger.snapshot(tip).policy.peers_stale_after
+
+            self._active = Activity(ledger.around.objects, ledger.tip, clock.wall, reach)
+        return Moment(clock.wall(), ledger.around.first_sight, active=self._active)
 
     @property
     def ledger(self) -> Ledger:
@@ -91,6 +101,12 @@ class Connection:
     def pin(self) -> location.Location | None:
         return location.load(self.repository)
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """True where the remote's home is not the pinned one."""
+        pin = self.pin
+        return pin is not None and pin.home != location.home_of(self.repository, self.settings.remote)
+
     def _open(self) -> Ledger:
         from loopx_git.store.base import Signature
         from loopx_git.store.driver import Surroundings
@@ -104,6 +120,9 @@ class Connection:
                 hint="use a sha1 repository: git init --object-format=sha1",
             )
         pin = location.check(self.repository, self.settings)
+        warning = location.copied(self.repository, self.settings, pin)
+        if warning is not None:
+            self._notes.append(warning)
         publisher, objects = self._publisher()
         around = Surroundings(
             objects=objects,

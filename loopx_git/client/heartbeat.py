@@ -12,10 +12,11 @@ from loopx_git.client.renewal import renew_all
 from loopx_git.client.todo_reads import TodoReads, not_ready
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core import resolve
-from loopx_git.core.claim import is_stale, last_seen, state_of
+from loopx_git.core.change import Actor
+from loopx_git.core.claim import gone, is_stale, last_seen, state_of
 from loopx_git.core.commands import Beat, Command, DropSoftClaim, OnTodo
 from loopx_git.core.lease import LeaseState, expires_at
-from loopx_git.core.peer import Peer, PeerStatus
+from loopx_git.core.peer import Peer
 from loopx_git.core.suggest import Suggestion, suggest
 from loopx_git.core.table import Operation
 from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed, NotFound, UsageError
@@ -27,17 +28,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PeerHealth:
-    """A peer, when it was seen last, whether that is too long ago, and the claims it holds."""
+    """A peer, when it was seen last, whether that is too long ago, the claims it holds, and the todos of which it has
+    a soft claim."""
 
     peer: Peer
     seen: datetime
     stale: bool
     holds: Sequence[LeaseView]
+    soft: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The whole picture: peers by name; what has lapsed; what is ready and nobody's."""
+    """The whole picture: peers by name; what has lapsed; what is ready and nobody's, not even softly."""
 
     peers: Sequence[PeerHealth]
     lapsed: Sequence[TodoView]
@@ -47,14 +50,17 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Reclaimed:
-    """One todo that was taken back: `taken` by the caller, or returned to the pool; `view` is how it stands now,
-    `former` the claim that lapsed. `refused` says why it was left alone after all."""
+    """One claim that was taken back: `taken` by the caller, or returned to the pool; `view` is how its todo stands
+    now, `former` the claim that lapsed. `refused` says why it was left alone after all. Of a `soft` claim `former` is
+    the agent that had it, and `why` says what became of that agent."""
 
     todo: str
     former: str
     view: TodoView | None = None
     taken: bool = False
     refused: str | None = None
+    soft: bool = False
+    why: str = ""
 
 
 @checked()
@@ -84,12 +90,17 @@ class Heartbeat:
             for goal in goals
             for lease in snapshot.leases(goal)
         ]
+        soft: dict[str, list[str]] = {}
+        for todo in (todo for goal in goals for todo in snapshot.todos(goal)):
+            for name in todo.soft_claims:
+                soft.setdefault(name, []).append(todo.id)
         peers = [
             PeerHealth(
                 peer,
-                last_seen(peer, snapshot),
+                last_seen(peer, snapshot, moment),
                 is_stale(peer, snapshot, moment),
                 [view for view in leases if view.lease.holder == peer.agent],
+                soft.get(peer.agent, ()),
             )
             for peer in snapshot.peers()
         ]
@@ -103,7 +114,7 @@ class Heartbeat:
             for lease in snapshot.leases(goal)
             if lease.todo not in listed and state_of(lease, snapshot, moment) is LeaseState.LAPSED
         ]
-        unclaimed = [view for view in ready if view.lease.state is LeaseState.FREE]
+        unclaimed = [view for view in ready if view.lease.state is LeaseState.FREE and not view.todo.soft_claims]
         return Status(peers, lapsed, unclaimed, reading)
 
     def suggest(
@@ -130,7 +141,7 @@ class Heartbeat:
         agent_id: str | None = None, session: str | None = None, dry_run: bool = False,
     ) -> list[Reclaimed]:  # fmt: skip
         """Take over what has lapsed (`take`), or return it to the pool; each counts an attempt, and past the
-        limit the todo needs a human. Soft claims of stale peers are cleared on the way.
+        limit the todo needs a human. Soft claims of peers that are stale, retired or gone are taken back, too.
 
         Each todo is an operation of its own: what another watcher was faster with is left alone.
         """
@@ -154,27 +165,39 @@ class Heartbeat:
             now = self._client.snapshot(self._client.read_known())
             shown = self._client.view(now, view.todo.goal, view.id)
             done.append(Reclaimed(view.id, former, shown, take))
-        self._drop_soft_claims(status, agent_id, session, dry_run=dry_run)
-        return done
+        left = None if limit is None else limit - sum(1 for item in done if item.refused is None)
+        return done + self._drop_soft_claims(goal_id, left, actor, dry_run=dry_run)
 
-    def _drop_soft_claims(self, status: Status, agent_id: str | None, session: str | None, *, dry_run: bool) -> None:
-        gone = {item.peer.agent for item in status.peers if item.stale or item.peer.status is PeerStatus.RETIRED}
-        snapshot = self._client.snapshot(self._client.read_known())
-        commands: list[Command] = [
-            DropSoftClaim(todo.id, name)
-            for goal in snapshot.goal_ids()
+    def _drop_soft_claims(
+        self, goal_id: str | None, limit: int | None, actor: Actor, *, dry_run: bool
+    ) -> list[Reclaimed]:
+        """Take out the soft claims of peers that are not there any more, in one group: what was taken away."""
+        snapshot, moment = self._client.snapshot(self._client.read_known()), self._client.moment()
+        reasons = {peer.agent: gone(peer, snapshot, moment) for peer in snapshot.peers()}
+        found = [
+            (DropSoftClaim(todo.id, name), todo.goal, reasons.get(name, "not registered"))
+            for goal in self._goals(snapshot, goal_id)
             for todo in snapshot.todos(goal)
             for name in todo.soft_claims
-            if name in gone
-        ]
-        if not commands:
-            return
-        actor = self._client.connection.actor(agent_id, session)
-        try:
-            self._client.submit(commands, actor, dry_run=dry_run, words="heartbeat reclaim --soft")
-        except NotAllowed as error:
-            # A peer came back between our look and our write; the next round looks again.
-            self._note(error)
+            if reasons.get(name, "not registered")
+        ][:limit]
+        while found:
+            commands: list[Command] = [command for command, _, _ in found]
+            try:
+                answer = self._client.submit(commands, actor, dry_run=dry_run, words="heartbeat reclaim --soft")
+            except NotAllowed as error:
+                # A peer came back between our look and our write: it keeps its own, the others' are taken back.
+                self._note(error)
+                found = [item for item in found if item[0].agent != error.about.get("agent")]
+                continue
+            now = self._client.snapshot(self._client.read_known())
+            return [
+                Reclaimed(command.todo, command.agent, self._client.view(now, goal, command.todo), soft=True, why=why)
+                for (command, goal, why), facts in zip(found, answer.facts, strict=True)
+                # What another watcher was faster with is its to report.
+                if not facts.get("unchanged")
+            ]
+        return []
 
     def _note(self, error: LoopXError) -> None:
         self._client.connection.ledger.around.notes.append(error.message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from loopx_git.errors import NotYourClaim
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
-    from loopx_git.client.views import TodoView
+    from loopx_git.client.views import News, TodoView
 
 
 class Hold:
@@ -54,6 +54,11 @@ class Hold:
     def lost(self) -> NotYourClaim | None:
         """Why the claim is lost, or None while it is held."""
         return None if self._keeper is None else self._keeper.lost
+
+    @property
+    def news(self) -> Sequence[News]:
+        """What others did to the todo, as the renewals in the background have heard: notes, an operator's changes."""
+        return () if self._keeper is None else self._keeper.news
 
     def checkpoint(self) -> None:
         """Raise NotYourClaim when the claim is lost: call it before everything that cannot be undone."""

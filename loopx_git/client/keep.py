@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from loopx_git.client.news import news
 from loopx_git.client.renewal import renew
 from loopx_git.core.lease import Ended, Lease, margin
 from loopx_git.errors import Contention, InvalidState, LoopXError, NotYourClaim, OutcomeUnknown, RemoteFailure
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
+    from loopx_git.client.views import News
 
 #: A claim without a time bound is renewed so often, in seconds: its peer shall not be taken for gone.
 UNBOUND_EVERY = 3600.0
@@ -45,6 +47,7 @@ class Keeper:
         self._lost: NotYourClaim | None = None
         self._thread: threading.Thread | None = None
         self.settled = False
+        self.news: tuple[News, ...] = ()
         ttl = lease.ttl_s
         self._until = float("inf") if ttl is None else began + ttl - margin(ttl)
         self._every = UNBOUND_EVERY if ttl is None else ttl / 3
@@ -105,7 +108,7 @@ class Keeper:
         budget = max(1.0, min(self._client.connection.settings.timeout, self._until - began))
         client.connection.settings = replace(client.connection.settings, timeout=budget)
         try:
-            renew(client, self.lease.id, agent_id=self._agent, session=self._session)
+            tip = renew(client, self.lease.id, agent_id=self._agent, session=self._session).tip
         except NotYourClaim as error:
             self._ended(client, error)
             return True
@@ -114,6 +117,11 @@ class Keeper:
         except LoopXError as error:
             self.lose(NotYourClaim(error.message, hint=error.hint, about=error.about))
             return True
+        # A renewal tells it again until the session writes: once is enough here.
+        known = {item.commit for item in self.news}
+        actor = client.connection.actor(self._agent, self._session)
+        heard = () if tip is None else news(client, self.lease.todo, actor, tip)
+        self.news = (*self.news, *(item for item in heard if item.commit not in known))
         if self.lease.ttl_s is not None:
             self._until = began + self.lease.ttl_s - margin(self.lease.ttl_s)
         return True

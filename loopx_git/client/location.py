@@ -113,6 +113,27 @@ def check(repository: Repository, settings: Settings) -> Location | None:
     return pin
 
 
+def copied(repository: Repository, settings: Settings, pin: Location | None) -> str | None:
+    """What to warn of where a move by path was settled and the former place is still there: one is a copy of the
+    other. Once, since the new place is pinned at the next success."""
+    if pin is None:
+        return None
+    home = home_of(repository, settings.remote)
+    if not _both_there(pin.home, home):
+        return None
+    return (
+        f"{home} is a copy of {pin.home}, which is still there: whoever coordinates through one of them sees no "
+        "claim of the other"
+    )
+
+
+def _both_there(one: str, two: str) -> bool:
+    """Whether two homes are paths of two folders (not of one that is mounted twice)."""
+    if not (os.path.isabs(one) and os.path.isabs(two) and os.path.isdir(one) and os.path.isdir(two)):
+        return False
+    return not os.path.samefile(one, two)
+
+
 def _moved(
     repository: Repository, pin: Location, settings: Settings, home: str, about: dict[str, object]
 ) -> InvalidState:
@@ -132,7 +153,8 @@ def _moved(
         )
     return _elsewhere(
         repository,
-        f"this clone coordinates through {shown}, and the remote {settings.remote!r} is now {home}",
+        f"this clone coordinates through {shown}, and the remote {settings.remote!r} is now {home}"
+        + ("; both are there, so one is a copy of the other" if _both_there(pin.home, home) else ""),
         pin.home,
         moved_to=home,
     )

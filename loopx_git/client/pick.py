@@ -76,7 +76,7 @@ def pick(
             continue
         if not fits:
             raise _nothing(skipped, tries)
-        drawn = contended(fits, len(lost))
+        drawn = contended(fits, len(lost), actor.name)
         todo = drawn[int(client.connection.hooks.jitter() * len(drawn))] if claim is not None else fits[0]
         if claim is None:
             return Picked(client.view(snapshot, todo.goal, todo.id), skipped, (), 0, reading)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.news import news
 from loopx_git.client.renewal import renew, renew_all, split
 from loopx_git.client.todos import Todos
-from loopx_git.client.views import LeaseView, TodoView
+from loopx_git.client.views import LeaseView, News, TodoView
 from loopx_git.errors import LoopXError, NotFound, NotYourClaim, UsageError
 
 if TYPE_CHECKING:
@@ -34,10 +36,18 @@ class TaskLease:
         self, lease_id: str | None = None, *, todo_id: str | None = None, ttl: int | str | None = "unset",
         agent_id: str | None = None, session: str | None = None,
     ) -> LeaseView:  # fmt: skip
-        """Renew a lease by its id (todo@epoch) or its todo."""
+        """Renew a lease by its id (todo@epoch) or its todo. The view's `news` has what others did to the todo since
+        this session last wrote about it: notes, and what an operator changed."""
         lease_id = named(lease_id, todo_id)
         todo, _ = split(lease_id)
-        return self._view(renew(self._client, lease_id, ttl=ttl, agent_id=agent_id, session=session).tip, todo)
+        view = self._view(renew(self._client, lease_id, ttl=ttl, agent_id=agent_id, session=session).tip, todo)
+        return replace(view, news=self.news(view.todo_id, agent_id=agent_id, session=session))
+
+    def news(self, todo_id: str, *, agent_id: str | None = None, session: str | None = None) -> Sequence[News]:
+        """What others did to a todo since this session last wrote about it, oldest first, as far as is known here: a
+        renewal has just looked."""
+        actor = self._client.connection.actor(agent_id, session)
+        return news(self._client, todo_id, actor, self._client.read_known().tip)
 
     def renew_all(self, *, agent_id: str | None = None, session: str | None = None) -> list[str]:
         """Renew every lease of the caller's session in one operation: their ids (todo@epoch)."""

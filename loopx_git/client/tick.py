@@ -142,7 +142,7 @@ class _Course:
         few = min(32, max(4, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
         fits, skipped = fitting(snapshot, goals, peer, self.actor, moment, few)
         if fits:
-            drawn = contended(fits, 0)
+            drawn = contended(fits, 0, self.actor.name)
             return drawn[int(client.connection.hooks.jitter() * len(drawn))].id
         words = "; ".join(item.why for item in skipped[:3]) or "there is no todo"
         taken = any(

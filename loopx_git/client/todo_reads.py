@@ -156,7 +156,9 @@ class TodoReads:
                 if found_by is not None and not any(found_by in item.casefold() for item in _texts(todo)):
                     continue
                 view = self._client.view_of(snapshot, todo, records.get(todo.id))
-                if (mine and view.holder != agent) or (holder is not None and view.holder != holder):
+                if mine and view.holder != agent and agent not in todo.soft_claims:
+                    continue
+                if holder is not None and view.holder != holder:
                     continue
                 view = replace(view, waits=waits_for(snapshot, todo, moment))
                 why = not_ready(snapshot, view, moment) if ready else None

@@ -8,15 +8,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.news import news
 from loopx_git.client.todo_life import TodoLife
 from loopx_git.client.todo_reads import TodoReads
 from loopx_git.client.views import TodoView
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan_todo import NeedsValidation
-from loopx_git.core.table import Operation
+from loopx_git.core.table import Hold, Operation
 from loopx_git.core.times import format_duration
 from loopx_git.core.todo import Status
-from loopx_git.errors import UsageError
+from loopx_git.errors import LoopXError, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.pick import Picked
@@ -152,11 +153,38 @@ class Todos(TodoReads, TodoLife):
                 todo_id, force or bool(fields), agent_id=agent_id, session=session, goal_id=goal_id, epoch=epoch,
                 note=note, dry_run=dry_run,
             )  # fmt: skip
+        if epoch is None and note is not None and not (fields or status or force):
+            epoch = self._believed(todo_id, goal_id, agent_id, session)
         lists = {name: tuple(value) if isinstance(value, (list, tuple)) else value for name, value in fields.items()}
-        return self._on(
+        view = self._on(
             Operation.UPDATE, todo_id, agent_id, session, dry_run,
             goal=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason, fields=lists,
         )  # fmt: skip
+        if view.facts.get("hold") != Hold.MINE.value:
+            return view
+        written = not dry_run and not view.facts.get("unchanged")
+        actor = self._client.connection.actor(agent_id, session)
+        heard = news(self._client, view.id, actor, self._client.read_known().tip, written=written)
+        return replace(view, lease=replace(view.lease, news=heard))
+
+    def _believed(self, todo_id: str, goal_id: str | None, agent_id: str | None, session: str | None) -> int | None:
+        """The epoch of the session's claim as it was last known here. Who believes to hold acts under its claim: when
+        that is over, its note is refused and tells so, instead of being taken for somebody's without a claim."""
+        from loopx_git.core import resolve
+
+        tip, actor = self._client.connection.ledger.tip(), self._client.connection.actor(agent_id, session)
+        if tip is None:
+            return None
+        snapshot = self._client.connection.ledger.snapshot(tip)
+        try:
+            goal, todo = resolve.todo(snapshot, todo_id, goal_id)
+            lease = snapshot.lease(goal, todo)
+        except LoopXError:
+            # It may be newer than what is known here; what is wrong with it is said on the tip that is planned on.
+            return None
+        if lease is None or lease.holder != actor.name or lease.session not in (None, actor.session):
+            return None
+        return lease.epoch
 
     def _completed(self, todo_id: str, more: bool, **settings: Any) -> TodoView:
         """Complete by the status: the same door, which takes the claim and changes nothing else (`more`)."""

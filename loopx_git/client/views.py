@@ -17,12 +17,39 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class News:
+    """One operation of somebody else on a todo: who did it and when, the `note` that was added, and what else was
+    `changed` (field -> its new value). `reason` is what an operator gave."""
+
+    todo: str
+    agent: str
+    time: datetime
+    commit: str
+    note: str | None = None
+    changed: Mapping[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "todo_id": self.todo,
+            "agent": self.agent,
+            "time": format_time(self.time),
+            "commit": self.commit,
+            "note": self.note,
+            "changed": {name: plain(value) for name, value in self.changed.items()},
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseView:
-    """A lease record, and what the wall clock says of it: `state` is free, held or lapsed, `id` todo@epoch."""
+    """A lease record, and what the wall clock says of it: `state` is free, held or lapsed, `id` todo@epoch. A renewal
+    has the `news`: what others did to the todo since the holder's session last wrote about it."""
 
     lease: Lease
     state: LeaseState
     expires_at: datetime | None
+    news: Sequence[News] = ()
 
     @property
     def id(self) -> str:
@@ -81,6 +108,10 @@ class LeaseView:
             "state": self.state.value,
         }
 
+    def news_json(self) -> list[dict[str, Any]]:
+        """The news as plain values."""
+        return [item.as_json() for item in self.news]
+
 
 @dataclass(frozen=True, slots=True)
 class TodoView:
@@ -137,6 +168,8 @@ class TodoView:
         ):  # fmt: skip
             if self.facts.get(name):
                 shown[name] = self.facts[name]
+        if self.lease.news:
+            shown["news"] = self.lease.news_json()
         return shown
 
 
@@ -155,7 +188,7 @@ def todo_json(todo: Todo) -> dict[str, Any]:
     """The frontmatter keys with JSON values, and the body and the notes."""
     from loopx_git.format.files import TODO
 
-    shown: dict[str, Any] = {key: _plain(getattr(todo, key)) for key in TODO}
+    shown: dict[str, Any] = {key: plain(getattr(todo, key)) for key in TODO}
     shown["archived"] = todo.archived
     shown["body"] = todo.body
     shown["notes"] = [{"time": note.time, "agent": note.agent, "text": note.text} for note in todo.notes]
@@ -164,7 +197,7 @@ def todo_json(todo: Todo) -> dict[str, Any]:
 
 def goal_json(goal: Goal, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
     shown = {
-        key: _plain(getattr(goal, key)) for key in ("id", "title", "status", "claims", "created_at", "created_by")
+        key: plain(getattr(goal, key)) for key in ("id", "title", "status", "claims", "created_at", "created_by")
     }
     if counts is not None:
         shown["todos"] = dict(counts)
@@ -173,10 +206,11 @@ def goal_json(goal: Goal, counts: Mapping[str, int] | None = None) -> dict[str, 
 
 def peer_json(peer: Peer) -> dict[str, Any]:
     keys = ("agent", "kind", "status", "capabilities", "created_at", "created_by", "last_seen")
-    return {key: _plain(getattr(peer, key)) for key in keys}
+    return {key: plain(getattr(peer, key)) for key in keys}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value as JSON has it."""
     if isinstance(value, datetime):
         return format_time(value)
     if isinstance(value, tuple):

@@ -8,10 +8,10 @@ from datetime import datetime
 from loopx_git.core.change import Actor
 from loopx_git.core.lease import Ended, Lease, LeaseState, Moment, is_late, state
 from loopx_git.core.loop import LoopStatus
-from loopx_git.core.peer import Peer, PeerKind
+from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.table import Hold
-from loopx_git.core.times import after
+from loopx_git.core.times import after, format_time
 
 
 def hold_of(
@@ -112,12 +112,32 @@ def is_abandoned(lease: Lease, snapshot: Snapshot, moment: Moment) -> bool:
 def is_stale(peer: Peer, snapshot: Snapshot, moment: Moment) -> bool:
     """True when the peer has not been seen for policy peers.stale_after (none: never)."""
     limit = snapshot.policy.peers_stale_after
-    return limit is not None and moment.now > after(last_seen(peer, snapshot), limit)
+    # History is read only where the records alone would make it stale.
+    return (
+        limit is not None
+        and moment.now > after(_recorded(peer, snapshot), limit)
+        and moment.now > after(last_seen(peer, snapshot, moment), limit)
+    )
 
 
-def last_seen(peer: Peer, snapshot: Snapshot) -> datetime:
-    """When a peer last showed up: its registration, its last beat or tick, or the newest renewal of what it
-    holds."""
+def gone(peer: Peer, snapshot: Snapshot, moment: Moment) -> str:
+    """Why a peer keeps no soft claim: it is retired, or was not seen for too long; "" for one that is there."""
+    if peer.status is PeerStatus.RETIRED:
+        return "retired"
+    if not is_stale(peer, snapshot, moment):
+        return ""
+    return f"not seen since {format_time(last_seen(peer, snapshot, moment))}"
+
+
+def last_seen(peer: Peer, snapshot: Snapshot, moment: Moment) -> datetime:
+    """When a peer last showed up: its registration, its last beat or tick, the newest renewal of what it holds, or
+    whatever else it did: a soft claim, a note, an update."""
+    recorded, acted = _recorded(peer, snapshot), moment.active.get(peer.agent)
+    return recorded if acted is None else max(recorded, acted)
+
+
+def _recorded(peer: Peer, snapshot: Snapshot) -> datetime:
+    """When a peer last showed up by the records of the state alone."""
     loop = snapshot.loop(peer.agent) if peer.kind is PeerKind.LOOP else None
     seen = max(filter(None, (peer.created_at, peer.last_seen, None if loop is None else loop.last_tick)))
     for goal in snapshot.goal_ids():

@@ -72,11 +72,13 @@ class Moment:
     first_seen  when a record dated in our future was first seen here, by its stamp (wall clock)
     remaining   seconds until the holder's own deadline by a clock that counts sleep, by lease id; a lease that
                 is absent is judged by the wall clock
+    active      when an agent did its newest operation, as history tells it; who is absent is judged by the records
     """
 
     now: datetime
     first_seen: Mapping[str, datetime] = field(default_factory=dict)
     remaining: Mapping[str, float] = field(default_factory=dict)
+    active: Mapping[str, datetime] = field(default_factory=dict)
 
 
 def margin(ttl_s: int) -> float:

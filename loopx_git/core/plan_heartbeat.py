@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from loopx_git.core import resolve
 from loopx_git.core.change import Actor, ChangeSet, Op, PutLease, PutPeer, PutTodo, Write
-from loopx_git.core.claim import is_stale, renewed
+from loopx_git.core.claim import gone, renewed
 from loopx_git.core.commands import DropSoftClaim, RenewAll
 from loopx_git.core.lease import Lease, Moment
-from loopx_git.core.peer import PeerStatus
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.errors import NotAllowed, UsageError
@@ -61,9 +60,9 @@ def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, mo
     facts = {"todo": todo_id, "goal": goal, "agent": command.agent}
     base = ChangeSet(Op.SOFT, actor, text, goal=goal, todo=todo_id, epoch=lease.epoch, facts=facts)
     if command.agent not in todo.soft_claims:
-        return base
+        return replace(base, facts={**facts, "unchanged": "same"})
     peer = snapshot.peer(command.agent)
-    if peer is not None and peer.status is not PeerStatus.RETIRED and not is_stale(peer, snapshot, moment):
+    if peer is not None and not gone(peer, snapshot, moment):
         raise NotAllowed(
             f"{command.agent} is not stale and keeps its soft claim of {todo_id}",
             hint="git loopx heartbeat status",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -59,9 +60,31 @@ def waits_for(snapshot: Snapshot, todo: Todo, moment: Moment) -> tuple[Wait, ...
     return tuple(found)
 
 
-def ranked(todos: Iterable[Todo]) -> list[Todo]:
-    """By priority, then age, then id: the order of every list."""
-    return sorted(todos, key=lambda todo: (todo.priority, todo.created_at, todo.id))
+def ranked(todos: Iterable[Todo], agent: str | None = None) -> list[Todo]:
+    """By priority, then age, then id: the order of every list. For an `agent`, what others have a soft claim of comes
+    after its equals."""
+    return sorted(
+        todos,
+        key=lambda todo: (todo.priority, agent is not None and spoken_for(todo, agent), todo.created_at, todo.id),
+    )
+
+
+def spoken_for(todo: Todo, agent: str) -> bool:
+    """Whether somebody else has a soft claim of it: it may be taken, and there may be better."""
+    return any(name != agent for name in todo.soft_claims)
+
+
+def loads(snapshot: Snapshot, moment: Moment) -> Mapping[str, set[str]]:
+    """The todos that each agent works on: those it holds in time, and those of which it has a soft claim."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for goal in snapshot.goal_ids():
+        for lease in snapshot.leases(goal):
+            if lease.holder is not None and is_held(lease, snapshot, moment):
+                found[lease.holder].add(lease.todo)
+        for todo in snapshot.todos(goal):
+            for agent in todo.soft_claims:
+                found[agent].add(todo.id)
+    return found
 
 
 def fitting(
@@ -78,12 +101,16 @@ def fitting(
     over = conditions.limit(snapshot, actor, moment)
     if over is not None:
         return [], [Skipped("*", over.message)]
-    for todo in ranked(todo for goal in goals for todo in snapshot.todos(goal)):
+    most = snapshot.policy.claims_max_per_agent
+    busy = set() if most is None else loads(snapshot, moment).get(actor.name, set())
+    for todo in ranked((todo for goal in goals for todo in snapshot.todos(goal)), actor.name):
         if todo.status not in (Status.OPEN, Status.IN_PROGRESS):
             if todo.status in (Status.BLOCKED, Status.NEEDS_HUMAN):
                 skipped.append(Skipped(todo.id, f"{todo.id} is {todo.status}"))
             continue
         why = why_not(snapshot, todo, peer, actor, moment)
+        if why is None and most is not None and len(busy - {todo.id}) >= most:
+            why = f"{actor.name} works on {len(busy)} todos, softly claimed ones included; the policy allows {most}"
         if why is None and todo.id in without:
             why = f"{todo.id} was passed over"
         if why is None:
@@ -95,11 +122,12 @@ def fitting(
     return fits, skipped
 
 
-def contended(fits: Sequence[Todo], lost: int) -> Sequence[Todo]:
-    """Those of `fits` (best first) among which one is drawn after `lost` lost races: the equals of the best
-    priority, and twice as many of the best with each loss, so that a crowd parts soon and nobody alone is sent
-    to less urgent work."""
-    equals = sum(1 for todo in fits if todo.priority == fits[0].priority)
+def contended(fits: Sequence[Todo], lost: int, agent: str) -> Sequence[Todo]:
+    """Those of `fits` (best first) among which one is drawn after `lost` lost races: the equals of the best priority
+    (what others have a soft claim of is no equal of what nobody has), and twice as many of the best with each loss,
+    so that a crowd parts soon and nobody alone is sent to less urgent work."""
+    best = (fits[0].priority, spoken_for(fits[0], agent))
+    equals = sum(1 for todo in fits if (todo.priority, spoken_for(todo, agent)) == best)
     return fits[: max(equals, 2**lost if lost else 0)]
 
 
@@ -111,7 +139,7 @@ def covering(
     if conditions.limit(snapshot, actor, moment) is not None:
         return None
     found: list[tuple[int, Todo]] = []
-    for todo in ranked(todo for goal in snapshot.goal_ids() for todo in snapshot.todos(goal)):
+    for todo in ranked((todo for goal in snapshot.goal_ids() for todo in snapshot.todos(goal)), actor.name):
         if todo.status in (Status.OPEN, Status.IN_PROGRESS) and todo.scope:
             count = sum(map(scope.compile_scope(todo.scope), paths))
             if count:

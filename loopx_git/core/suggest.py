@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from loopx_git.core import conditions, scope
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held, is_stale
 from loopx_git.core.lease import Lease, Moment
 from loopx_git.core.peer import Peer, PeerKind, PeerStatus
-from loopx_git.core.query import ranked
+from loopx_git.core.query import loads, ranked
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.todo import Status, Todo
 from loopx_git.errors import InvalidState
@@ -32,21 +33,17 @@ def suggest(
 ) -> list[Suggestion]:
     """Suggestions that can all be claimed at once. The same state gives the same answer.
 
-    Todos go by rank; each to the fitting peer with the least load, of those to the one with the fewest todos it
-    could do at all, then by name. So loads stay within one of each other where capabilities allow it. `only` asks for
-    one peer alone: who asks for itself is there, however long it was not seen.
+    Todos go by rank; each to the fitting peer with the least load (soft claims count), of those to the one with the
+    fewest todos it could do at all, then by name. So loads stay within one of each other where capabilities allow it.
+    Of one priority, what has soft claims goes to those who have them, before anything else; to others, last. `only`
+    asks for one peer alone: who asks for itself is there, however long it was not seen.
     """
     peers = [
         peer
         for peer in snapshot.peers()
         if (_is_healthy(peer, snapshot, moment) if only is None else peer.agent == only)
     ]
-    load = Counter(
-        lease.holder
-        for goal in snapshot.goal_ids()
-        for lease in snapshot.leases(goal)
-        if lease.holder is not None and is_held(lease, snapshot, moment)
-    )
+    busy = loads(snapshot, moment)
     most = snapshot.policy.claims_max_per_agent
     todos = [
         todo
@@ -56,21 +53,37 @@ def suggest(
     options = {peer.agent: sum(1 for todo in todos if conditions.fitness(peer, todo) is None) for peer in peers}
     given: Counter[str] = Counter()
     chosen: list[tuple[Peer, Todo]] = []
-    for todo in todos:
+
+    def weight(peer: Peer, todo: Todo) -> int:
+        return len(busy.get(peer.agent, set()) - {todo.id}) + given[peer.agent]
+
+    for todo, softly in _rounds(todos):
+        if any(other.id == todo.id for _, other in chosen):
+            continue
         able = [
             peer
             for peer in peers
-            if given[peer.agent] < per_agent
-            and (most is None or load[peer.agent] + given[peer.agent] < most)
+            if (not softly or peer.agent in todo.soft_claims)
+            and given[peer.agent] < per_agent
+            and (most is None or weight(peer, todo) < most)
             and conditions.fitness(peer, todo) is None
             and conditions.scope_overlap(snapshot, todo, Actor(peer.agent, ""), moment) is None
         ]
         if not able or _overlaps_chosen(snapshot, todo, chosen):
             continue
-        peer = min(able, key=lambda one: (load[one.agent] + given[one.agent], options[one.agent], one.agent))
+        peer = min(able, key=lambda one: (weight(one, todo), options[one.agent], one.agent))
         given[peer.agent] += 1
         chosen.append((peer, todo))
     return [Suggestion(peer.agent, todo.id, todo.title, todo.priority) for peer, todo in chosen]
+
+
+def _rounds(todos: Sequence[Todo]) -> Iterator[tuple[Todo, bool]]:
+    """(todo, whether it is offered only to those who have a soft claim of it), in the order of the offers."""
+    for _, group in groupby(todos, key=lambda todo: todo.priority):
+        equals = list(group)
+        yield from ((todo, True) for todo in equals if todo.soft_claims)
+        yield from ((todo, False) for todo in equals if not todo.soft_claims)
+        yield from ((todo, False) for todo in equals if todo.soft_claims)
 
 
 def _is_healthy(peer: Peer, snapshot: Snapshot, moment: Moment) -> bool:

@@ -191,7 +191,8 @@ def _command(
     if op is Op.LOOP or (op is Op.CLAIM and changed_loops):
         _only(places, PathKind.LOOP, op)
         command, named = replay_loop.command_of(before, after, changed_loops[0], message)
-        return command, _soon(at) if named is None else Moment(named, _Unless(_LONG_AGO), _Unless(_NEVER))
+        active = replay_loop.active(before, after, message, at)
+        return command, (_soon(at) if named is None else Moment(named, _Unless(_LONG_AGO), _Unless(_NEVER), active))
     if op is Op.ADD:
         place = _only(places, PathKind.TODO, op)
         todo = _todo_after(after, place.goal, place.name)

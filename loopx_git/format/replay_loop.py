@@ -35,6 +35,20 @@ def command_of(
     return _claim(before, after, known, loop, message)
 
 
+def active(before: TreeSnapshot, after: TreeSnapshot, message: Message, at: datetime) -> dict[str, datetime]:
+    """Who did something lately. A taker is held to what the records tell, which every version sees; only a forced
+    claim that counts no attempt says that its clone had seen the holder at work."""
+    if message.reason is None or message.todo is None or message.goal is None:
+        return {}
+    goal, todo = message.goal, message.todo
+    if goal not in before.goals_of(todo) or goal not in after.goals_of(todo):
+        return {}
+    old = before.lease(goal, todo)
+    if old is None or old.holder is None or after.todo(goal, todo).attempts > before.todo(goal, todo).attempts:
+        return {}
+    return {old.holder: at}
+
+
 def _claim(
     before: TreeSnapshot, after: TreeSnapshot, known: Loop, loop: Loop, message: Message
 ) -> tuple[ClaimTask, datetime | None]:

@@ -8,27 +8,21 @@ from collections.abc import Mapping, Sequence
 from loopx_git.client.client import Client
 from loopx_git.errors import UsageError
 from loopx_git.guard import push, state
-from loopx_git.guard.range import resolve
 from loopx_git.guard.report import Report
-from loopx_git.guard.staged import other_parents, staged
-from loopx_git.store.process import git
-from loopx_git.store.repository import LOCAL_TIMEOUT, Repository
+from loopx_git.store.repository import Repository
 
 
 def check_staged(client: Client) -> Report:
     """What a commit of the index would change."""
     repository, desk = client.connection.repository, state.desk(client)
-    others = other_parents(repository.git_dir, repository.env)
-    return desk.examine(staged(_folder(repository), repository.env, others), "staged")
+    code = push.code_of(repository)
+    return desk.examine(code.staged(repository.git_dir, code.other_parents(repository.git_dir)), "staged")
 
 
 def check_range(client: Client, spec: str) -> Report:
     """The commits `A..B`, each against the claims that it names, by what is known here."""
-    repository, desk = client.connection.repository, state.desk(client)
-    selection = resolve(spec, _folder(repository), repository.env)
-    since = desk.policy.since
-    if since is not None:
-        selection.append(f"^{since}")
+    desk = state.desk(client)
+    selection = push.resolve(spec, desk.policy.since, push.code_of(client.connection.repository))
     return push.examine(client, desk, selection, "range")
 
 
@@ -39,7 +33,7 @@ def check_push(client: Client, remote: str, lines: str) -> Report:
     name = remote_name(repository, remote)
     selection: list[str] = []
     if policy.mode != "off":
-        selection = push.wanted(lines, name, settings.ref, policy.since, _folder(repository), repository.env)
+        selection = push.wanted(lines, name, settings.ref, policy.since, push.code_of(repository))
     # A push that brings nothing new needs no look at the remote.
     desk = state.desk(client, fresh=bool(selection))
     return push.examine(client, desk, selection, "push")
@@ -84,10 +78,5 @@ def framework_lines(env: Mapping[str, str]) -> tuple[str, str] | None:
 
 def upstream_lines(repository: Repository) -> str:
     """The line that a push of HEAD would have, where nobody says what is pushed."""
-    done = git(["rev-parse", "--verify", "--quiet", "HEAD"], cwd=_folder(repository), env=repository.env,
-               timeout=LOCAL_TIMEOUT)  # fmt: skip
-    return f"HEAD {done.text.strip()} HEAD {push.ZERO}\n" if done.code == 0 else ""
-
-
-def _folder(repository: Repository) -> str:
-    return repository.top or repository.git_dir
+    head = push.code_of(repository).resolve("HEAD")
+    return "" if head is None else f"HEAD {head} HEAD {push.ZERO}\n"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from loopx_git.coverage.verdict import Claim, Edit, Group, Who, judge
 from loopx_git.guard.report import Report
-from loopx_git.guard.verdict import Bench, Claim, Group, Who, judge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from loopx_git.coverage.policy import GuardPolicy
     from loopx_git.guard.free import Finder
-    from loopx_git.guard.policy import Policy
 
 
 class Problem:
@@ -28,7 +28,7 @@ class Desk:
     claims are not known; `notes` is for the reader, whatever the verdict; `free` finds what could be claimed."""
 
     def __init__(
-        self, policy: Policy, who: Who, *, now: float, age: float = 0.0, tip: str | None = None,
+        self, policy: GuardPolicy, who: Who, *, now: float, age: float = 0.0, tip: str | None = None,
         claims: Sequence[Mapping[str, Any]] = (), remaining: Mapping[str, float] | None = None,
         problem: Problem | None = None, notes: Sequence[str] = (), free: Finder | None = None,
     ) -> None:  # fmt: skip
@@ -43,16 +43,20 @@ class Desk:
                 "old", f"what is known of the claims here is older than {policy.stale_after} s", "git loopx sync"
             )
 
-    def bench(self) -> Bench:
-        """The claims as they stand for the editor now."""
-        return Bench(self.claims, self.who, self.now, self.remaining, self.policy.require)
+    def edit(self) -> Edit:
+        """The claims as they stand for an edit of the editor's now."""
+        return Edit(self.claims, self.who, self.now, self.remaining, self.policy.require)
+
+    def is_late(self, claim: Claim) -> bool:
+        """Whether a claim that a commit names is to be renewed first: the own by its deadline, any by its lapse."""
+        return claim.has_lapsed(self.now) or (self.who.has(claim) and claim.is_late(self.now, self.remaining))
 
     def examine(self, paths: Iterable[str], source: str) -> Report:
         """The verdict on these paths."""
         if self.policy.mode == "off":
             return Report(self, source, [])
         if self.problem is None:
-            return Report(self, source, judge(paths, self.policy.guarded, self.bench()))
+            return Report(self, source, judge(paths, self.policy.guarded, self.edit()))
         plain, open_ = Group("unguarded", ()), Group("unclaimed", ())
         for path in paths:
             (open_ if self.policy.is_guarded(path) else plain).paths.append(path)

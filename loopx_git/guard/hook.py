@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from loopx_git.client.client import Client
     from loopx_git.client.connect import Hooks
+    from loopx_git.coverage.changes import Code
     from loopx_git.guard.desk import Desk
     from loopx_git.guard.report import Report
 
@@ -64,6 +65,13 @@ class Run:
     def git_dir(self) -> str:
         return self.where.git_dir if self.where is not None else self.client.connection.repository.git_dir
 
+    @property
+    def code(self) -> Code:
+        from loopx_git.coverage.changes import Code
+
+        common = self.where.common_dir if self.where is not None else self.client.connection.repository.common_dir
+        return Code(self.folder, common, self.env)
+
     def desk(self, *, fresh: bool = False) -> Desk:
         """The desk, the quick way where that will do."""
         found = quick.desk(self.where, self.env) if self.where is not None and not fresh else None
@@ -100,11 +108,10 @@ def _before_commit(this: Run, *, merging: bool) -> Outcome:
     desk = this.desk()
     if desk.policy.mode == "off":
         return 0, []
-    from loopx_git.guard.staged import other_parents, staged
     from loopx_git.store.lock import make_folder, write_file
 
-    others = other_parents(this.git_dir, this.env, merging=merging)
-    report = desk.examine(staged(this.folder, this.env, others), "staged")
+    others = this.code.other_parents(this.git_dir, merging=merging)
+    report = desk.examine(this.code.staged(this.git_dir, others), "staged")
     if report.effect != "denied":
         seen = {"index": _index(this), "at": time.time(), "claims": report.trailers, "unseen": bool(report.wrong)}
         make_folder(os.path.join(this.git_dir, "loopx"))
@@ -133,7 +140,7 @@ def _index(this: Run) -> list[object]:
 
 def _message(this: Run, args: Sequence[str]) -> Outcome:
     """Write the trailers. Nothing here stops a commit: what is denied was denied before, or was meant to pass."""
-    from loopx_git.guard.message import edited
+    from loopx_git.coverage.trailers import edited
 
     # The pre-commit framework hands over the file alone, and the rest as variables.
     told = (this.env.get("PRE_COMMIT_COMMIT_MSG_SOURCE", ""), this.env.get("PRE_COMMIT_COMMIT_OBJECT_NAME", ""))
@@ -175,29 +182,17 @@ def _seen(this: Run) -> tuple[list[str], bool] | None:
 
 def _made(this: Run, *, amending: bool) -> list[str]:
     """The paths of the commit in the making; of one that is amended, all that it will have changed."""
-    from loopx_git.guard.staged import EMPTY_TREE, TIMEOUT, changed, other_parents, staged
-
     if not amending:
-        return staged(this.folder, this.env, other_parents(this.git_dir, this.env))
-    from loopx_git.store.process import git
-
-    done = git(["rev-parse", "--verify", "--quiet", "HEAD^@"], cwd=this.folder, env=this.env, timeout=TIMEOUT)
-    first, *rest = done.text.split() or [EMPTY_TREE]
-    names = changed(first, this.folder, this.env)
-    for parent in rest:
-        names &= changed(parent, this.folder, this.env)
-    return sorted(names)
+        return this.code.staged(this.git_dir, this.code.other_parents(this.git_dir))
+    done = this.code.git(["rev-parse", "--verify", "--quiet", "HEAD^@"])
+    return this.code.in_index(this.git_dir, done.text.split())
 
 
 def _comment(this: Run) -> str | None:
     """The character that begins a comment in the message; None when no editor will strip them."""
     if this.env.get("GIT_EDITOR") == ":":
         return None
-    from loopx_git.guard.staged import TIMEOUT
-    from loopx_git.store.process import git
-
-    args = ["config", "--get-regexp", r"^core\.comment(char|string)$"]
-    lines = git(args, cwd=this.folder, env=this.env, timeout=TIMEOUT).text.splitlines()
+    lines = this.code.git(["config", "--get-regexp", r"^core\.comment(char|string)$"]).text.splitlines()
     text = lines[-1].partition(" ")[2] if lines else ""
     return "#" if text in ("", "auto") else text
 
@@ -207,7 +202,7 @@ def _after_commit(this: Run) -> Outcome:
     desk = quick.desk(this.where, this.env) if this.where is not None else None
     if desk is None or desk.policy.mode == "off" or not desk.policy.renew_on_commit or desk.who.agent is None:
         return 0, []
-    for claim in desk.bench().live:
+    for claim in desk.edit().live:
         left = desk.remaining.get(claim.lease, None if claim.late_at is None else claim.late_at - desk.now)
         if claim.ttl_s is not None and left is not None and left < claim.ttl_s / 3:
             from loopx_git.store.environment import scrubbed
@@ -230,10 +225,9 @@ def _probe(name: str, this: Run) -> Outcome:
     """`guard status` asks whether git runs this hook: answer, and let nothing pass, whatever the verdict."""
     nonce = this.env[PROBE]
     if _NONCE.fullmatch(nonce) and name in NAMES:
-        from loopx_git.guard.staged import staged
         from loopx_git.store.lock import make_folder, write_file
 
-        report = this.desk().examine(staged(this.folder, this.env) if name == "pre-commit" else [], "staged")
+        report = this.desk().examine(this.code.staged(this.git_dir) if name == "pre-commit" else [], "staged")
         answer = {"hook": name, "verdict": report.effect, "checked": report.as_json()["checked"]}
         folder = os.path.join(this.git_dir, "loopx")
         make_folder(folder)

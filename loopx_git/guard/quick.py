@@ -14,10 +14,10 @@ import re
 import time
 
 from loopx_git.client import claims_file
+from loopx_git.coverage.policy import GuardPolicy
+from loopx_git.coverage.verdict import Who
 from loopx_git.guard.desk import Desk
 from loopx_git.guard.free import Finder
-from loopx_git.guard.policy import Policy
-from loopx_git.guard.verdict import Who
 from loopx_git.store.boot import boot, counting
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from loopx_git.client.client import Client
 
 NAME = "guard.json"
-VERSION = 1
+VERSION = 2
 #: Variables that change what git's configuration, or ours, says.
 VARIABLES = (
     "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT",
@@ -81,7 +81,7 @@ def desk(where: Places, env: Mapping[str, str]) -> Desk | None:
     known = _load(os.path.join(where.git_dir, "loopx", NAME))
     if known is None or known["surroundings"] != surroundings(known["files"], where, env):
         return None
-    policy = Policy(known["policy"])
+    policy = GuardPolicy(known["policy"])
     agent = env.get("LOOPX_AGENT") or known["agent"]
     who = _who(where, env, agent)
     if who is None:

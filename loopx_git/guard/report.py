@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from loopx_git.guard.verdict import Group, fields_of, says
+from loopx_git.coverage.rules import CALLERS
+from loopx_git.coverage.verdict import Group, fields_of, says
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ GROUPS_SHOWN, PATHS_SHOWN = 5, 4
 #: Seconds after which also one who may is told how old the knowledge is.
 TOLD_AFTER = 3600
 BYPASS = "a bypass (--no-verify) does not help: the pull-request check fails on the same rule"
-#: Rules of which the commit itself names the claim: who pushes it does not matter.
-NAMED = frozenset({"stale", "ended", "lapsed", "unknown", "outside"})
 
 
 class Report:
@@ -38,8 +37,10 @@ class Report:
         if policy.mode == "off" or not (self.wrong or self.problem):
             return "allowed"
         severity = policy.mode
-        by_name = any(group.rule in NAMED or group.fields.get("by_name") for group in self.wrong)
-        if self.desk.who.agent is None and severity == "block" and not by_name:
+        # Of a commit that names a claim it does not matter who pushes it.
+        by_name = any(group.fields.get("by_name") for group in self.wrong)
+        knows_who = CALLERS[self.source].knows_who
+        if knows_who and self.desk.who.agent is None and severity == "block" and not by_name:
             severity = policy.unidentified
         return {"block": "denied", "warn": "warned"}.get(severity, "allowed")
 
@@ -109,13 +110,14 @@ class Report:
 
     def _says(self, group: Group) -> tuple[str, str]:
         """(what is said of the paths, the next command): the claim of the free todo, where there is one."""
-        message, command = says(group, self.desk.who)
-        free = self._free(group) if group.rule == "unclaimed" else None
+        message, command, _ = says(group, self.desk.who)
+        free = self._free(group) if group.rule in ("unclaimed", "missing") else None
         return message, command if free is None else free.command
 
     def _free(self, group: Group) -> Free | None:
         """The free todo that covers paths of which only a claim is missing."""
-        if group.rule not in ("unclaimed", "unidentified") or self.desk.free is None:
+        open_ = group.rule in ("unclaimed", "unidentified", "missing") and not group.claims
+        if not open_ or self.desk.free is None:
             return None
         if group not in self._found:
             self._found[group] = self.desk.free.find(group.paths)

@@ -15,13 +15,13 @@ from loopx_git.client.client import Client
 from loopx_git.client.config import FILE, HERE, load_file
 from loopx_git.client.connect import Hooks
 from loopx_git.client.location import check
+from loopx_git.coverage.policy import GuardPolicy, parse
+from loopx_git.coverage.verdict import Who
 from loopx_git.errors import LoopXError, NotInitialised, RemoteFailure
-from loopx_git.guard import policy as policies
 from loopx_git.guard import quick
 from loopx_git.guard.desk import Desk, Problem
 from loopx_git.guard.free import Finder
 from loopx_git.guard.report import age_words
-from loopx_git.guard.verdict import Who
 from loopx_git.store.lock import make_folder, write_file
 from loopx_git.store.process import git
 from loopx_git.store.repository import LOCAL_TIMEOUT, Repository
@@ -34,11 +34,11 @@ def open_client(
     return Client(folder, env, flags, hooks)
 
 
-def policy_of(repository: Repository) -> policies.Policy:
+def policy_of(repository: Repository) -> GuardPolicy:
     """The policy of the work tree; InvalidState when it cannot be read."""
     path = os.path.join(repository.top or repository.git_dir, FILE)
     tables = load_file(path) if repository.top is not None else {}
-    return policies.parse(tables.get("guard", {}), path)
+    return parse(tables.get("guard", {}), path)
 
 
 def desk(client: Client, *, fresh: bool = False) -> Desk:
@@ -75,7 +75,7 @@ def desk(client: Client, *, fresh: bool = False) -> Desk:
     )  # fmt: skip
 
 
-def _ask(client: Client, policy: policies.Policy, notes: list[str]) -> Problem | None:
+def _ask(client: Client, policy: GuardPolicy, notes: list[str]) -> Problem | None:
     try:
         client.read(fresh=True)
     except RemoteFailure as error:
@@ -108,7 +108,7 @@ def _age(client: Client) -> float:
     return max(0.0, client.connection.hooks.clock.wall().timestamp() - stamp)
 
 
-def _remember(client: Client, policy: policies.Policy) -> None:
+def _remember(client: Client, policy: GuardPolicy) -> None:
     """Write guard.json for the quick way, when it is not as it should be already."""
     connection = client.connection
     repository, settings = connection.repository, connection.settings

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loopx_git.review.check import Finding
+from loopx_git.review.check import ReviewFinding
 
 #: The forge shows so many annotations of a step and drops the rest.
 ANNOTATIONS_MAX = 50
 
 
-def workflow_commands(findings: Sequence[Finding]) -> list[str]:
+def workflow_commands(findings: Sequence[ReviewFinding]) -> list[str]:
     """One workflow command a finding. Whatever stands in it, the runner reads one command of one line."""
     lines = []
     for finding in findings[:ANNOTATIONS_MAX]:

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from loopx_git.client.config import FILE, parse_tables
-from loopx_git.core import ids
-from loopx_git.core.scope import check_pattern
+from loopx_git.coverage.policy import GuardPolicy, parse
 from loopx_git.errors import InvalidState
-from loopx_git.review.check import Rules
 from loopx_git.store.process import git
 from loopx_git.store.repository import Repository
 
 Tables = Mapping[str, Mapping[str, Any]]
-MODES = ("block", "warn", "off")
 CONFIG_NAME = FILE
 SIGNERS = ".loopx/allowed_signers"
 _SIZE_MAX = 262_144
@@ -44,28 +41,9 @@ def tables_at(repository: Repository, commit: str) -> Tables | None:
     return None if data is None else parse_tables(data, f"{FILE} of {commit[:12]}")
 
 
-def rules_of(tables: Tables, name: str) -> Rules:
+def policy_of(tables: Tables, name: str) -> GuardPolicy:
     """The guard's policy in those tables; InvalidState names the key that is wrong."""
-    guard = tables.get("guard", {})
-    mode = guard.get("mode", "block")
-    if mode not in MODES:
-        raise _bad(name, f"guard.mode is {mode!r}, none of {', '.join(MODES)}")
-    lists: dict[str, tuple[str, ...]] = {}
-    for key, default in (("paths", ("**",)), ("exempt", (".loopx/**",)), ("branches", ())):
-        values = guard.get(key, default)
-        if not all(isinstance(value, str) for value in values):
-            raise _bad(name, f"guard.{key} is a list of texts")
-        if key != "branches":
-            for value in values:
-                try:
-                    check_pattern(value)
-                except ValueError as error:
-                    raise _bad(name, f"guard.{key}: {error}") from None
-        lists[key] = tuple(values)
-    since = guard.get("since") or None
-    if since is not None and not ids.OID.fullmatch(since):
-        raise _bad(name, "guard.since must be the 40 hex digits of a commit")
-    return Rules(mode, lists["paths"], lists["exempt"], since, lists["branches"], guard.get("signed", False))
+    return parse(tables.get("guard", {}), name, " on the base branch")
 
 
 def changed_keys(before: Tables | None, after: Tables | None) -> list[str]:
@@ -82,7 +60,3 @@ def changed_keys(before: Tables | None, after: Tables | None) -> list[str]:
 
 def _shown(table: Mapping[str, Any], key: str) -> str:
     return str(table[key])[:80] if key in table else "unset"
-
-
-def _bad(name: str, why: str) -> InvalidState:
-    return InvalidState(f"{name}: {why}", hint=f"mend {FILE} on the base branch", about={"file": name})

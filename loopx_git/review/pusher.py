@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from loopx_git.core.change import Op
 from loopx_git.core.meaning import NOTE_REASON
-from loopx_git.errors import InvalidState
+from loopx_git.coverage.policy import GuardPolicy
 from loopx_git.format.message import Message
 
 
@@ -37,30 +36,14 @@ class Pusher:
         return ""
 
 
-def pusher_of(guard: Mapping[str, Any], env: Mapping[str, str]) -> Pusher | None:
+def pusher_of(policy: GuardPolicy, env: Mapping[str, str]) -> Pusher | None:
     """The pusher by `[guard] pusher` (the environment variable that names the account), `pushers` (`account=agent`;
     an account without an entry acts under its own name) and `operators`; None when the policy asks for none."""
-    variable = guard.get("pusher")
-    if not variable:
+    if not policy.pusher:
         return None
-    account = env.get(variable) or None
+    account = env.get(policy.pusher) or None
     if account is None:
         return Pusher(None, frozenset())
-    mapped: set[str] = set()
-    for entry in _texts(guard, "pushers"):
-        who, _, agent = entry.partition("=")
-        if not agent:
-            raise InvalidState(
-                f"guard.pushers has {entry[:80]!r}; write account=agent", hint="mend .loopx/config.toml"
-            )
-        if who == account:
-            mapped.add(agent)
-    operators = _texts(guard, "operators") if "operators" in guard else None
-    return Pusher(account, frozenset(mapped or {account}), None if operators is None else account in operators)
-
-
-def _texts(guard: Mapping[str, Any], key: str) -> Sequence[str]:
-    values = guard.get(key, [])
-    if not all(isinstance(value, str) for value in values):
-        raise InvalidState(f"guard.{key} is a list of texts", hint="mend .loopx/config.toml")
-    return [str(value) for value in values]
+    mapped = {agent for who, _, agent in (entry.partition("=") for entry in policy.pushers) if who == account}
+    operator = None if policy.operators is None else account in policy.operators
+    return Pusher(account, frozenset(mapped or {account}), operator)

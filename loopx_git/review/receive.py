@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.config import DEFAULT_REF
 from loopx_git.core import ids
+from loopx_git.core.lease import Moment
+from loopx_git.coverage.history import Ledger, Prover
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.format import message
-from loopx_git.format.code_claim import split
-from loopx_git.review.check import Finding, Rules, judge
-from loopx_git.review.history import Prover, read_claims
-from loopx_git.review.policy import CONFIG_NAME, SIGNERS, Tables, file_at, rules_of, tables_at
+from loopx_git.review.check import ReviewFinding, findings
+from loopx_git.review.policy import CONFIG_NAME, SIGNERS, Tables, file_at, policy_of, tables_at
 from loopx_git.review.pusher import pusher_of
 from loopx_git.review.range import CodeRange
 from loopx_git.store.process import git
@@ -72,9 +72,9 @@ class Gate:
         self.memo: dict[Hashable, Any] = {}
         self.default, self.head = self._default_branch()
         self.tables: Tables = (self.head and tables_at(repository, self.head)) or {}
-        where, self.guard = self.tables.get("coordination", {}), self.tables.get("guard", {})
+        where = self.tables.get("coordination", {})
         self.ref, self.ledger = str(where.get("ref", DEFAULT_REF)), where.get("ledger")
-        self.rules: Rules = rules_of(self.tables, f"{CONFIG_NAME} of {self.default}")
+        self.policy = policy_of(self.tables, f"{CONFIG_NAME} of {self.default}")
 
     def _git(self, *args: str) -> str | None:
         done = git(args, cwd=self.repository.cwd, env=self.repository.env, timeout=60)
@@ -93,7 +93,7 @@ class Gate:
             if update.ref == self.ref:
                 found += self._coordination(update)
                 tip = update.new
-        guarded = {self._full(name) for name in self.rules.branches} or {self.default}
+        guarded = {self._full(name) for name in self.policy.branches} or {self.default}
         for update in updates:
             if update.ref in guarded and update.ref != self.ref:
                 # A ledger that is refused grants nothing.
@@ -155,7 +155,7 @@ class Gate:
         return any(is_operation(commit) and message.load(commit.message).op == "adopt" for commit in commits)
 
     def _identities(self, update: Update, oids: Sequence[str]) -> list[Refusal]:
-        pusher = pusher_of(self.guard, self.env)
+        pusher = pusher_of(self.policy, self.env)
         found = []
         prove = self._prover(fresh=True)
         for oid in oids:
@@ -171,7 +171,7 @@ class Gate:
     def _prover(self, *, fresh: bool) -> Prover | None:
         """What proves an operation's agent, where the policy asks for it. `fresh`: a key that has expired signs
         nothing that is pushed now, whatever time the commit bears."""
-        if not self.rules.signed or self.head is None:
+        if not self.policy.signed or self.head is None:
             return None
         from loopx_git.store.signatures import Verifier
 
@@ -205,7 +205,7 @@ class Gate:
         def refuse(text: str) -> list[Refusal]:
             return [Refusal(update.ref, text)]
 
-        if self.rules.mode == "off" or self.head is None or not self.tables:
+        if self.policy.mode == "off" or self.head is None or not self.tables:
             return []
         if update.new == ABSENT:
             return refuse("a guarded branch is not deleted")
@@ -217,14 +217,16 @@ class Gate:
             )
         if tip is None:
             return refuse(f"the ledger on {self.ref} cannot be read, so nothing is covered by it")
-        changes = code.changes(self.rules.since)
-        named = {split(claim)[0] for change in changes for claim in change.claims.claims}
+        changes, early = code.changes(self.policy.since)
         self._progress(0, 0)
-        claims = read_claims(self.objects, self.memo, named, tip, self._prover(fresh=False))
-        return [_told(update, item) for item in judge(changes, claims, self.rules) if item.level == "error"]
+        names = [name for commit in changes for name in commit.claims.claims]
+        prove, moment = self._prover(fresh=False), Moment(datetime.now(UTC))
+        granted = Ledger(self.objects, self.memo, tip).granted(names, moment, self.policy.require, prove)
+        late = [commit for commit in changes if commit.oid not in early]
+        return [_told(update, item) for item in findings(late, granted, self.policy) if item.level == "error"]
 
 
-def _told(update: Update, item: Finding) -> Refusal:
+def _told(update: Update, item: ReviewFinding) -> Refusal:
     place = "" if item.file is None else f" {item.file.encode('utf-8', 'surrogateescape').decode('utf-8', 'replace')}"
     holder = f" (held by {item.holder})" if item.holder else ""
     return Refusal(update.ref, f"commit {item.commit[:12]} ({item.rule}){place}: {item.message}{holder}")

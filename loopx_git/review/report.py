@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from loopx_git.core.scope import compile_scope
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.times import format_duration, parse_time
-from loopx_git.format.code_claim import split
+from loopx_git.coverage.changes import CodeCommit
+from loopx_git.coverage.history import Step, trails_of
+from loopx_git.coverage.trailers import split
 from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.review.check import Change, Finding
-from loopx_git.review.history import Step, trails_of
-from loopx_git.review.verdict import Review, Verdict
+from loopx_git.review.check import ReviewFinding
+from loopx_git.review.verdict import Review, Reviewed
 
 #: Most nodes and edges of the diagram: within what forges draw.
 NODES_MAX, EDGES_MAX = 60, 120
@@ -77,7 +77,7 @@ class Report:
     ok: bool
     todos: Sequence[TodoReport] = ()
     paths: Sequence[PathReport] = ()
-    findings: Sequence[Finding] = ()
+    findings: Sequence[ReviewFinding] = ()
     graph: Graph = field(default_factory=Graph)
 
     def as_json(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def report(review: Review) -> Report:
     )  # fmt: skip
 
 
-def _named(changes: Sequence[Change]) -> dict[str, list[str]]:
+def _named(changes: Sequence[CodeCommit]) -> dict[str, list[str]]:
     """Todo -> the claims of it that commits name."""
     found: dict[str, list[str]] = {}
     for change in changes:
@@ -164,12 +164,12 @@ def events(steps: Sequence[Step]) -> list[Event]:
     return found
 
 
-def _paths(verdict: Verdict) -> list[PathReport]:
+def _paths(verdict: Reviewed) -> list[PathReport]:
     commits: dict[str, list[str]] = {}
     claims: dict[str, list[str]] = {}
     for change in verdict.changes:
         for path in change.paths:
-            commits.setdefault(path, []).append(change.commit)
+            commits.setdefault(path, []).append(change.oid)
             known = claims.setdefault(path, [])
             known += [name for name in change.claims.claims if name not in known and _covers(verdict, name, path)]
     wrong: dict[str, list[str]] = {}
@@ -181,9 +181,9 @@ def _paths(verdict: Verdict) -> list[PathReport]:
     return [PathReport(path, commits[path], claims[path], wrong.get(path, ())) for path in sorted(commits)]
 
 
-def _covers(verdict: Verdict, name: str, path: str) -> bool:
-    claim = verdict.claims.granted.get(name)
-    return claim is not None and (not claim.scope or compile_scope(claim.scope)(path))
+def _covers(verdict: Reviewed, name: str, path: str) -> bool:
+    known = verdict.claims.named.get(name)
+    return known is not None and known.claim is not None and known.claim.covers(path)
 
 
 def neighbourhood(snapshot: Snapshot, todos: Sequence[str]) -> Graph:

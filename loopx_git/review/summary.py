@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from loopx_git.review.escape import code, html
-from loopx_git.review.verdict import Verdict
+from loopx_git.review.verdict import Reviewed
 
 ROWS_MAX = 100
 
 
-def summary_of(verdict: Verdict) -> str:
+def summary_of(verdict: Reviewed) -> str:
     """A markdown section."""
     word = "passed" if verdict.ok else "found something"
     lines = [f"### loopx review check {word}", ""]

@@ -10,7 +10,7 @@ from loopx_git.errors import InvalidState
 from loopx_git.format import layout
 from loopx_git.format.adoption import plan_adoption
 from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.review.check import Finding
+from loopx_git.review.check import ReviewFinding
 from loopx_git.review.policy import file_at
 from loopx_git.store.repository import Repository
 
@@ -23,7 +23,7 @@ def is_ledger(repository: Repository, commit: str) -> bool:
     return file_at(repository, commit, layout.FORMAT) is not None
 
 
-def proposal_findings(repository: Repository, base: str, head: str, now: datetime) -> list[Finding]:
+def proposal_findings(repository: Repository, base: str, head: str, now: datetime) -> list[ReviewFinding]:
     """What merging head into base would leave to be adopted: an error for each edit that the rules refuse, a warning
     for one that somebody has to be asked for."""
     from loopx_git.store.objects import PygitObjects
@@ -35,14 +35,18 @@ def proposal_findings(repository: Repository, base: str, head: str, now: datetim
     before = TreeSnapshot(objects.tree(fork))
     planned = plan_adoption(before, objects.tree(head), objects.changed(fork, head), _NOBODY, Moment(now), _REQUEST)
     found = [
-        Finding("proposal", "error", head, edit.refused, "mend it on the branch: git loopx propose show BRANCH",
-                edit.path, edit.todo, holder=edit.held)
+        ReviewFinding(
+            "proposal", "error", head, edit.refused, "mend it on the branch: git loopx propose show BRANCH",
+            edit.path, edit.todo, holder=edit.held,
+        )
         for edit in planned.undone
     ]  # fmt: skip
     found += [
-        Finding("proposal", "warning", head, f"{edit.held} holds it: it is adopted only when somebody asks for it",
-                "once it is reviewed: git loopx propose accept -h   or after the merge: git loopx adopt -h",
-                edit.path, edit.todo, holder=edit.held)
+        ReviewFinding(
+            "proposal", "warning", head, f"{edit.held} holds it: it is adopted only when somebody asks for it",
+            "once it is reviewed: git loopx propose accept -h   or after the merge: git loopx adopt -h", edit.path,
+            edit.todo, holder=edit.held,
+        )
         for edit in planned.admitted if edit.held is not None
     ]  # fmt: skip
     return found

@@ -9,25 +9,26 @@ from typing import Any
 from loopx_git.client.client import Client
 from loopx_git.client.config import HERE
 from loopx_git.client.connect import Hooks
+from loopx_git.core.lease import Moment
+from loopx_git.coverage.changes import CodeCommit
+from loopx_git.coverage.history import Granted, Ledger, Prover
 from loopx_git.errors import InvalidState
-from loopx_git.format.code_claim import split
-from loopx_git.review.check import CONFIG, Change, Claims, Finding, Rules, judge
-from loopx_git.review.history import Prover, read_claims
-from loopx_git.review.policy import SIGNERS, Tables, changed_keys, file_at, rules_of, tables_at
+from loopx_git.review.check import CONFIG, ReviewFinding, findings
+from loopx_git.review.policy import SIGNERS, Tables, changed_keys, file_at, policy_of, tables_at
 from loopx_git.review.range import CodeRange
 from loopx_git.review.todos import is_ledger, proposal_findings
 from loopx_git.store.repository import Repository, open_repository
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Reviewed:
     """The outcome: what was judged, at which tip of the ledger, and what was found."""
 
     base: str
     head: str
-    findings: Sequence[Finding]
-    changes: Sequence[Change]
-    claims: Claims
+    findings: Sequence[ReviewFinding]
+    changes: Sequence[CodeCommit]
+    claims: Granted
     ledger: str | None = None
     judged: int = 0
 
@@ -61,7 +62,7 @@ class Review:
         only = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else None
         self.range = CodeRange(self.repository, base, head, only if named in (None, HERE) else named)
         self.tables: Tables | None = tables_at(self.repository, self.range.base)
-        self.rules = Rules(mode="off") if self.tables is None else rules_of(self.tables, f"{CONFIG} of the base")
+        self.policy = policy_of(self.tables or {}, f"{CONFIG} of the base")
         self._client: Client | None = None
 
     @property
@@ -74,40 +75,37 @@ class Review:
             self._client = Client(self.folder, self.env, {**self.flags, "tables": tables}, self.hooks)
         return self._client
 
-    def check(self, *, strict: bool = False) -> Verdict:
+    def check(self, *, strict: bool = False) -> Reviewed:
         """Judge every commit of the range; `strict` makes every warning an error."""
-        changes = self.range.changes(self.rules.since)
-        if is_ledger(self.repository, self.range.base):
-            now = self.hooks.clock.wall()
-            found = proposal_findings(self.repository, self.range.base, self.range.head, now)
-            return Verdict(self.range.base, self.range.head, found, changes, Claims({}, {}), None, len(changes))
+        changes, early = self.range.changes(self.policy.since)
+        late = [commit for commit in changes if commit.oid not in early]
+        base, head = self.range.base, self.range.head
+        if is_ledger(self.repository, base):
+            found = proposal_findings(self.repository, base, head, self.hooks.clock.wall())
+            return Reviewed(base, head, found, changes, Granted(), None, len(changes))
         found = self._config_findings(changes)
-        claims, ledger = Claims({}, {}), None
-        rules = self.rules
+        granted, ledger = Granted(), None
         if self.tables is None:
-            found.append(
-                Finding("unguarded", "error" if strict else "notice", self.range.base,
-                        f"the base has no {CONFIG}: nothing is judged", "git loopx init, and merge that file first")
-            )  # fmt: skip
-        elif rules.mode != "off":
-            rules = Rules("block" if strict else rules.mode, rules.paths, rules.exempt, rules.since)
-            claims, ledger = self.claims(changes)
-            found += judge(changes, claims, rules)
-        judged = sum(1 for change in changes if not change.early)
-        return Verdict(self.range.base, self.range.head, found, changes, claims, ledger, judged)
+            level, why = "error" if strict else "notice", f"the base has no {CONFIG}: nothing is judged"
+            found.append(ReviewFinding("unguarded", level, base, why, "git loopx init, and merge that file first"))
+        elif self.policy.mode != "off":
+            granted, ledger = self.granted(changes)
+            found += findings(late, granted, self.policy, strict=strict)
+        return Reviewed(base, head, found, changes, granted, ledger, len(late))
 
-    def claims(self, changes: Sequence[Change]) -> tuple[Claims, str]:
+    def granted(self, changes: Sequence[CodeCommit]) -> tuple[Granted, str]:
         """What the ledger says about every claim that is named, and its root."""
-        named = {split(claim)[0] for change in changes for claim in change.claims.claims}
-        reading = self.client.read(fresh=True)
-        self._whole()
-        ledger = self._ledger(reading.tip)
+        tip = self.client.read(fresh=True).tip
         around = self.client.connection.ledger.around
-        return read_claims(around.objects, around.memo, named, reading.tip, self._prover()), ledger
+        ledger = Ledger(around.objects, around.memo, tip, self._whole)
+        root = self._pinned(ledger.root())
+        names = [name for commit in changes for name in commit.claims.claims]
+        moment = Moment(self.hooks.clock.wall())
+        return ledger.granted(names, moment, self.policy.require, self._prover()), root
 
     def _prover(self) -> Prover | None:
         """Where the policy asks for signed claims: what proves that a claim is its holder's."""
-        if not self.rules.signed:
+        if not self.policy.signed:
             return None
         from loopx_git.store.signatures import Verifier
 
@@ -122,13 +120,9 @@ class Review:
         if deepen is not None:
             deepen(self.client.connection.settings.timeout)
 
-    def _ledger(self, tip: str) -> str:
+    def _pinned(self, root: str) -> str:
         """The root of the ledger, which must be the one that the base pins."""
-        objects = self.client.connection.ledger.around.objects
-        root = objects.between(None, tip, 10**9)[0]
         pinned = self.client.connection.settings.ledger
-        if objects.commit(root).parents:
-            raise InvalidState("the ledger's history is cut here", hint="git loopx review check in a fresh clone")
         if pinned is not None and pinned != root:
             raise InvalidState(
                 f"the base pins the ledger {pinned}, and the coordination ref belongs to {root}",
@@ -137,9 +131,9 @@ class Review:
             )
         return root
 
-    def _config_findings(self, changes: Sequence[Change]) -> list[Finding]:
+    def _config_findings(self, changes: Sequence[CodeCommit]) -> list[ReviewFinding]:
         """A change of the policy is shown whether or not a claim covers it."""
-        touching = [change.commit for change in changes if CONFIG in change.paths]
+        touching = [commit.oid for commit in changes if CONFIG in commit.paths]
         if not touching:
             return []
         try:
@@ -148,7 +142,7 @@ class Review:
             lines = [error.message]
         text = "; ".join(lines) or "no key differs at the head"
         return [
-            Finding("config", "notice", touching[-1], f"it changes {CONFIG}: {text}",
+            ReviewFinding("config", "notice", touching[-1], f"it changes {CONFIG}: {text}",
                     "look at it closely: from the merge on it is the policy", CONFIG)
         ]  # fmt: skip
 

@@ -165,11 +165,13 @@ class Mender:
     def _look(self) -> str | None:
         import pygit2
 
+        from loopx_git.store.objects import opened
+
         found = damage(self.path)
         if found is not None:
             return found
         try:
-            repo = pygit2.Repository(self.path)
+            repo = opened(self.path)
             for name in (TIP, FETCHED):
                 ref = repo.references.get(name)
                 if ref is not None and not isinstance(repo[ref.target], pygit2.Commit):

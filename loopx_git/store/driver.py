@@ -17,6 +17,7 @@ from loopx_git.format.encode import encode, message_of
 from loopx_git.format.snapshot import TreeSnapshot
 from loopx_git.format.tree import Tree
 from loopx_git.store import transaction as tx
+from loopx_git.store.activity import Activity
 from loopx_git.store.base import Draft, Fetched, Objects, Progress, Publisher, Signature
 from loopx_git.store.clock import Clock
 from loopx_git.store.observations import Deadlines
@@ -282,13 +283,21 @@ class Driver:
             # which is before its push.
             self.decided_at = around.clock.counting()
             remaining = {} if around.deadlines is None else around.deadlines.remaining()
-            self.moment = Moment(around.clock.wall(), around.first_sight, remaining)
+            self.moment = Moment(around.clock.wall(), around.first_sight, remaining, self._activity(tip, snapshot))
             if self.foreign is not None and self.job.adopt is not None:
                 return (self._adopt(self.foreign, self.job.adopt),)
             with self._sound(tip):
                 return self.job.decide(snapshot, self.moment, self.record.request)
         except LoopXError as refusal:
             return refusal
+
+    def _activity(self, tip: str | None, snapshot: TreeSnapshot | None) -> Mapping[str, datetime]:
+        if tip is None or snapshot is None:
+            return {}
+        known = snapshot
+        return Activity(
+            self.around.objects, lambda: tip, self.around.clock.wall, lambda _: known.policy.peers_stale_after
+        )
 
     @contextmanager
     def _sound(self, tip: str | None, *, builds: bool = False) -> Iterator[None]:

@@ -29,6 +29,21 @@ Mend = Callable[[str, str | None], bool]
 T = TypeVar("T")
 
 
+def opened(git_dir: str) -> pygit2.Repository:
+    """The repository, whoever owns it. Whether an owner is trusted is git's to say: it was asked before, and it knows
+    every form of safe.directory, of which libgit2 knows some. The setting is one of the whole process, which may not
+    be ours alone: it is put back."""
+    import pygit2
+
+    settings = pygit2.settings
+    before = settings.owner_validation
+    settings.owner_validation = False
+    try:
+        return pygit2.Repository(git_dir)
+    finally:
+        settings.owner_validation = before
+
+
 class PygitObjects:
     """Objects in one repository's object store. Never its network, never its index or work tree.
 
@@ -45,7 +60,7 @@ class PygitObjects:
 
         git_dir = self.git_dir
         try:
-            self.repo = pygit2.Repository(git_dir)
+            self.repo = opened(git_dir)
         except (pygit2.GitError, KeyError) as error:
             raise InvalidState(
                 f"the object store {git_dir} cannot be opened: {error}",

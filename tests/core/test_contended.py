@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import todo_of
 
-from loopx_git.core.query import contended
+from loopx_git.core.query import contended, ranked
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,11 @@ from loopx_git.core.query import contended
 )
 def test_drawn_among(priorities: tuple[int, ...], lost: int, among: int) -> None:
     fits = [todo_of(number, priority=priority) for number, priority in enumerate(priorities)]
-    assert list(contended(fits, lost)) == fits[:among]
+    assert list(contended(fits, lost, "alice")) == fits[:among]
+
+
+def test_what_others_have_a_soft_claim_of_is_no_equal() -> None:
+    fits = [todo_of(1), todo_of(2, soft_claims=("alice",)), todo_of(3, soft_claims=("bob",)), todo_of(4, priority=3)]
+    assert ranked(reversed(fits), "alice") == fits
+    assert list(contended(fits, 0, "alice")) == fits[:2]
+    assert list(contended(fits[2:], 0, "alice")) == fits[2:3]

@@ -17,6 +17,7 @@ from loopx_git.core.plan import plan
 from loopx_git.core.policy import Policy
 from loopx_git.core.suggest import suggest
 from loopx_git.core.table import Operation
+from loopx_git.core.todo import Status
 
 ABILITIES = (("python",), ("docs",), ("python", "gpu"), (), ("docs", "rust"), ("rust",))
 NEEDS = ((), ("python",), ("docs",), ("gpu",), ("rust",))
@@ -90,3 +91,26 @@ def test_what_is_suggested_is_granted() -> None:
     for item in suggest(snapshot, ["main"], MOMENT):
         change = plan(snapshot, OnTodo(Operation.CLAIM, item.todo), Actor(item.agent, "s"), MOMENT, "0" * 32)
         assert change.facts["acquired"] is True
+
+
+def test_soft_claims_are_load_and_keep_others_away() -> None:
+    """What alice has a soft claim of is hers before anything else; bob gets what nobody has, and it only at last."""
+    peers = [peer_of("alice"), peer_of("bob"), peer_of("carol", status=PeerStatus.PAUSED)]
+    hers, free, less = todo_of(1, soft_claims=("alice",)), todo_of(2), todo_of(3, priority=4)
+    snapshot = state(*peers, hers, free, less)
+    assert [(item.agent, item.todo) for item in suggest(snapshot, ["main"], MOMENT)] == [
+        ("alice", hers.id), ("bob", free.id),
+    ]  # fmt: skip
+    # Her soft claim of another todo weighs as much as a lease.
+    other = todo_of(4, soft_claims=("alice",), status=Status.BLOCKED)
+    (first, *_) = suggest(state(*peers, free, other), ["main"], MOMENT)
+    assert first.agent == "bob"
+    # Of the limit, too; what she has softly herself she may still take.
+    tight = Policy(claims_max_per_agent=1)
+    assert {item.agent for item in suggest(state(tight, *peers, free, other), ["main"], MOMENT, per_agent=2)} == {
+        "bob"
+    }
+    assert suggest(state(tight, *peers, hers), ["main"], MOMENT)[0].agent == "alice"
+    # It blocks nobody: where nobody of those who have it can take it, it is offered to the rest.
+    gone = replace(peers[0], status=PeerStatus.PAUSED)
+    assert suggest(state(gone, *peers[1:], hers), ["main"], MOMENT)[0].agent == "bob"

@@ -107,40 +107,6 @@ class Code:
         return done.returncode == 0, done.stderr
 
 
-#: What the callers do not agree about yet.
-OPEN = [
-    "commit_gets_one_answer[spellings]",
-    "commit_gets_one_answer[claims]",
-    "what_the_commit_hook_lets_pass_is_fine_for_the_others",
-    "history_gets_one_answer[below_a_good_one]",
-    "history_gets_one_answer[merge_of_both_sides_of_one_file]",
-    "history_gets_one_answer[merge_that_undoes_what_the_other_side_did]",
-    "history_gets_one_answer[merge_of_three_that_undoes]",
-    "history_gets_one_answer[merge_with_a_file_of_its_own]",
-    "history_gets_one_answer[merge_that_settles_a_conflict_anew]",
-    "last_commit[merge_of_both_sides_of_one_file]",
-    "last_commit[merge_that_undoes_what_the_other_side_did]",
-    "last_commit[merge_of_three_that_undoes]",
-    "what_a_replacement_shows_is_not_what_is_pushed",
-    "none[require]",
-    "none[unidentified]",
-    "none[offline_push]",
-    "none[stale_after]",
-    "none[branches]",
-    "none[pushers]",
-    "none[operators]",
-    "none[too-many]",
-    "a_thousand_patterns_are_taken_by_all",
-    "a_lease_is_required_of_all",
-]
-
-
-@pytest.fixture(autouse=True)
-def not_yet(request: pytest.FixtureRequest) -> None:
-    if request.node.name.endswith(tuple(OPEN)):
-        request.applymarker(pytest.mark.xfail(strict=True, reason="the callers do not agree about it yet"))
-
-
 @pytest.fixture(scope="module")
 def code(tmp_path_factory: pytest.TempPathFactory, ledger_template: Path) -> Code:
     world = World(tmp_path_factory.mktemp("one") / "world")

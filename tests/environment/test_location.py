@@ -128,6 +128,50 @@ def test_a_path_that_became_another_copy(ledger: World) -> None:
     assert len(ledger.log()) > len(ledger.log(ledger.root / "copy.git"))
 
 
+def test_a_copy_whose_move_is_settled_is_warned_of_once(ledger: World) -> None:
+    """Who says that the remote has moved, while it is where it was, is told so; and there is no silent way back."""
+    clone = ledger.clone("clone")
+    clone.add("here")
+    copy = ledger.root / "copy.git"
+    shutil.copytree(ledger.remote, copy)
+    clone.git("remote", "set-url", "origin", str(copy))
+    error = refused(ledger, clone, "todo", "add", "there", code=16)
+    assert "one is a copy of the other" in error["message"]
+    type_(clone, commands(error["hint"])[-1])
+    done = clone.run("todo", "add", "there")
+    assert f"{copy} is a copy of {ledger.remote}" in done.err
+    assert clone.run("todo", "add", "there again").err == ""
+    clone.git("remote", "set-url", "origin", str(ledger.remote))
+    clone.config("--unset", "loopx.home")
+    assert str(copy) in refused(ledger, clone, "todo", "add", "back", code=16)["message"]
+
+
+def test_a_link_that_was_set_to_a_copy(ledger: World) -> None:
+    """The address is the same; the folder is not."""
+    link = ledger.root / "link.git"
+    link.symlink_to(ledger.remote)
+    clone = ledger.clone("clone", url=link)
+    clone.add("here")
+    shutil.copytree(ledger.remote, ledger.root / "copy.git")
+    link.unlink()
+    link.symlink_to(ledger.root / "copy.git")
+    for words in (["todo", "add", "there"], ["todo", "list"], ["init"]):
+        assert "one is a copy of the other" in refused(ledger, clone, *words, code=16)["message"]
+
+
+def test_a_copy_in_the_place_of_the_original(ledger: World) -> None:
+    """Whoever finds the original under another path is refused; the copy lacks what was done since it was made."""
+    clone, other = ledger.clone("clone"), ledger.clone("other")
+    shutil.copytree(ledger.remote, ledger.root / "copy.git")
+    todo = clone.add("here")
+    ledger.remote.rename(ledger.root / "original.git")
+    (ledger.root / "copy.git").rename(ledger.remote)
+    clone.run("todo", "claim", todo, agent="alice", check=14)
+    other.run("todo", "list")
+    other.git("remote", "set-url", "origin", str(ledger.root / "original.git"))
+    assert "one is a copy of the other" in refused(ledger, other, "todo", "add", "x", code=16)["message"]
+
+
 def test_a_remote_that_has_moved(ledger: World) -> None:
     clone = ledger.clone("clone")
     clone.add("before")
@@ -136,8 +180,11 @@ def test_a_remote_that_has_moved(ledger: World) -> None:
     error = refused(ledger, clone, "todo", "add", "after", code=16)
     assert commands(error["hint"])[-1] == ["git", "config", "loopx.home", str(ledger.remote)]
     type_(clone, commands(error["hint"])[-1])
-    clone.add("after")
+    assert "copy" not in clone.run("todo", "add", "after").err
     assert [entry["op"] for entry in ledger.log()][-2:] == ["add", "add"]
+    # What it was settled with is not needed any more.
+    clone.config("--unset", "loopx.home")
+    clone.add("later")
 
 
 def test_another_spelling_of_the_same_url_is_the_same_place(world: World, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from clones import Clone, World, plant, populate
 
@@ -50,18 +52,35 @@ def test_an_unknown_age_is_no_number(alice: Clone) -> None:
     assert checked.json["known_age_s"] is None
 
 
+#: What a person may have set.
+VALUES = {"GIT_EXTERNAL_DIFF": "false", "GIT_DIFF_OPTS": "--unified=0", "GIT_ATTR_SOURCE": "HEAD"}
+
+
 @pytest.mark.parametrize("name", sorted(BENDING))
 def test_variables_that_bend_git_do_not_matter(ledger: World, name: str) -> None:
-    clone = ledger.clone("one").having(**{name: "1" if name.endswith("SPECS") else "HEAD"})
-    todo = populate(clone, titles=["a todo"])[0]
-    clone.run("todo", "claim", todo, agent="alice")
-    clone.commit("a*b.txt", message=f"work\n\nLoopx-Claim: {todo}@1")
-    checked = clone.run("review", "check", "--base", "origin/main", check=None)
-    plain = ledger.clone("two")
-    plain.git("fetch", "-q", str(clone.path), "HEAD")
-    expected = plain.run("review", "check", "--base", "origin/main", "--head", "FETCH_HEAD", check=None)
-    assert checked.code == expected.code
-    assert clone.verified()["ok"] is True
+    plain = ledger.clone("one")
+    told = ledger.root / "told"
+    plant(
+        ledger.root / "bin/git",
+        f'#!/bin/sh\n[ -z "${{{name}+set}}" ] || echo "$@" >> {told}\nexec {shutil.which("git")} "$@"\n',
+    )
+    bent = plain.having(**{name: VALUES.get(name, "1")})
+    watched = bent.having(PATH=f"{ledger.root / 'bin'}:{plain.env['PATH']}")
+    todo = watched.add("a todo", "--scope", "a*b.txt")
+    watched.run("todo", "claim", todo, agent="alice")
+    watched.run("guard", "check", "a*b.txt", "axb.txt", "other.txt", agent="alice", check=19)
+    assert watched.verified()["ok"] is True
+    assert not told.exists(), told.read_text()
+
+    plain.commit("a*b.txt", message=f"work\n\nLoopx-Claim: {todo}@1")
+    plain.git("checkout", "-q", "-b", "side", "origin/main")
+    plain.commit("side.txt", "side\n")
+    plain.git("merge", "-q", "--no-ff", "--no-commit", "main")
+    (plain.path / "a*b.txt").write_text("by hand, in the merge\n")
+    plain.git("commit", "-q", "-a", "-m", "merge")
+    expected = plain.run("review", "check", "--base", "origin/main", check=19).json
+    assert bent.run("review", "check", "--base", "origin/main", check=19).json == expected
+    assert {item["file"] for item in expected["findings"]} == {"side.txt", "a*b.txt"}
 
 
 def test_a_hook_without_a_first_line_is_run_by_sh(world: World) -> None:

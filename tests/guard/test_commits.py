@@ -11,19 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clones import World, differences, footprint
+from clones import Clone, World, differences, footprint
 from sites import Site, hold
 
 from loopx_git.client import claims_file
 from loopx_git.client.client import Client
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.table import Operation
+from loopx_git.coverage.changes import Code
 from loopx_git.guard import hook, quick, state
-from loopx_git.guard.staged import staged
 from loopx_git.store import process, remote
 
 MakeSite = Callable[..., Site]
 CHANGE = "echo x >> src/a.py; git commit -q -a -m work"
+
+
+def staged(clone: Clone) -> list[str]:
+    return Code(str(clone.path), str(clone.common_dir), clone.env).staged(str(clone.git_dir))
 
 
 def check(site: Site, *args: str, code: int = 0, **env: str) -> Any:
@@ -76,7 +80,7 @@ def test_paths_of_every_kind(site: MakeSite) -> None:
     shown = check(made, code=19)
     assert set(shown["findings"][0]["paths"]) == wanted
     assert shown["checked"] == len(wanted) + 1
-    assert set(staged(str(made.clone.path), made.clone.env)) == {*wanted, "src/new.md"}
+    assert set(staged(made.clone)) == {*wanted, "src/new.md"}
     done = made.sh("git commit -q -m all")
     assert done.returncode != 0
     assert "\\udce9" in done.stderr or "more paths" in done.stderr
@@ -87,7 +91,7 @@ def test_the_first_commit_of_a_repository(tmp_path: Path) -> None:
     clone = world.repository("new")
     (clone.path / "a").write_text("x")
     clone.git("add", "a")
-    assert staged(str(clone.path), clone.env) == ["a"]
+    assert staged(clone) == ["a"]
 
 
 def test_no_state_yet(ledger: World) -> None:
@@ -266,8 +270,8 @@ def test_the_quick_way_and_the_slow_way_agree(site: MakeSite) -> None:
     assert fast is not None
     assert (fast.who.agent, fast.who.session, fast.tip) == (slow.who.agent, slow.who.session, slow.tip)
     paths = ["src/a", "docs/b", ".loopx/x"]
-    assert [group.rule for group in fast.examine(paths, "x").groups] == [
-        group.rule for group in slow.examine(paths, "x").groups
+    assert [group.rule for group in fast.examine(paths, "paths").groups] == [
+        group.rule for group in slow.examine(paths, "paths").groups
     ]
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import pytest
-from clones import World
 
-from loopx_git.guard.message import edited
+from loopx_git.coverage.trailers import edited
 
 ONE = ["todo_00000000000a@1"]
 TRAILER = "Loopx-Claim: todo_00000000000a@1"
@@ -56,12 +52,3 @@ def test_a_commit_that_no_guard_let_pass_says_so_unless_it_names_its_claims() ->
     assert edited("work\n", [], unseen=False, comment=None) == "work\n"
     # Half of it covered: it names the claim, and says that it was not stopped.
     assert edited("work\n", ONE, unseen=True, comment=None) == f"work\n\n{TRAILER}\nLoopx-Guard: unseen\n"
-
-
-@pytest.mark.parametrize("message", ["work", "fix: a\n\nbody: x\n\nmore", "a\n\nSigned-off-by: b <c@d>\nX-Y: z"])
-def test_git_reads_what_we_wrote(tmp_path: Path, message: str) -> None:
-    world = World(tmp_path / "world").start()
-    text = edited(message, [*ONE, "todo_00000000000b@2"], unseen=False, comment=None)
-    done = subprocess.run(["git", "interpret-trailers", "--parse"], input=text, env=dict(world.env), text=True,
-                          capture_output=True, check=True)  # fmt: skip
-    assert done.stdout.splitlines()[-2:] == [TRAILER, "Loopx-Claim: todo_00000000000b@2"]

@@ -114,5 +114,5 @@ def test_a_person_is_told_of_it_and_first_of_the_name(site: MakeSite) -> None:
     done = made.clone.run("guard", "check", "docs/d.md")
     found = done.json["findings"][0]
     assert (found["rule"], found["next"], found["free"]["title"]) == (
-        "unidentified", "git config loopx.agent NAME", TITLE,
+        "unidentified", "git loopx peer list   then one of them: git config loopx.agent NAME", TITLE,
     )  # fmt: skip

@@ -16,10 +16,10 @@ from guard_page import page
 from guard_scripts import SCRIPTS
 from sites import OFF, Site, make
 
+from loopx_git.coverage.policy import KEYS
+from loopx_git.coverage.rules import RULES
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.install import uninstall
-from loopx_git.guard.policy import KEYS
-from loopx_git.guard.verdict import RULES
 
 ROOT = Path(__file__).parent.parent.parent
 TEXT = (ROOT / "docs/guard.md").read_text("utf-8")
@@ -33,8 +33,8 @@ def test_the_page_names_every_rule_and_every_key_of_the_policy() -> None:
     named = set(re.findall(r"`([a-z-]+)`", TEXT))
     assert set(RULES) - {"unguarded"} <= named
     keys = set(re.findall(r"^(\w+) = ", TEXT, re.MULTILINE))
-    # `branches` is for the server.
-    assert keys == set(KEYS) - {"branches"}
+    # The others are for the server.
+    assert keys == set(KEYS) - {"branches", "signed", "pusher", "pushers", "operators"}
 
 
 def test_git_runs_the_hooks_that_the_data_names(tmp_path: Path) -> None:

@@ -10,13 +10,16 @@ import pytest
 from clones import fired, sentinel
 from sites import Site
 
+from loopx_git.coverage.changes import Code
 from loopx_git.errors import InvalidState
-from loopx_git.guard.range import commits
-from loopx_git.guard.staged import staged
 from loopx_git.guard.state import policy_of
 from loopx_git.store import process
 
 MakeSite = Callable[..., Site]
+
+
+def code(site: Site) -> Code:
+    return Code(str(site.clone.path), str(site.clone.common_dir), site.clone.env)
 
 
 def plainly(site: Site, *args: str) -> None:
@@ -101,7 +104,7 @@ def test_a_signature_program(site: MakeSite) -> None:
     text = f"{head}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n{body}\n"
     oid = made.clone.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode())
     Path(f"{trap}.ran").unlink(missing_ok=True)
-    assert len(commits([oid, f"^{made.base}"], str(made.clone.path), made.clone.env)) == 1
+    assert len(code(made).commits([oid, f"^{made.base}"])) == 1
     guarded(made)
     made.clone.run("guard", "status")
     assert not fired(trap)
@@ -183,7 +186,7 @@ def test_names_that_look_like_options(site: MakeSite) -> None:
     (made.clone.path / "--upload-pack=x").write_text("x")
     (made.clone.path / "-rf").write_text("x")
     made.quietly("git add -- --upload-pack=x -rf")
-    assert staged(str(made.clone.path), made.clone.env) == ["--upload-pack=x", "-rf"]
+    assert code(made).staged(str(made.clone.git_dir)) == ["--upload-pack=x", "-rf"]
     shown = made.clone.run("guard", "check", check=19).json
     assert shown["findings"][0]["paths"] == ["--upload-pack=x", "-rf"]
     assert made.clone.run("guard", "check", "--", "--upload-pack=x", check=19).json["refused"] == 1

@@ -192,11 +192,12 @@ def test_both_read_what_is_pushed(ledger: World, clone: Clone) -> None:
 
 def test_husky_hands_on_what_is_pushed(ledger: World, clone: Clone) -> None:
     husky(ledger, clone)
-    hold(clone, "own", ("/src/", "/.husky/"))
+    todo = hold(clone, "own", ("/src/", "/.husky/"))
     clone.config("loopx.agent", "alice")
+    clone.git(*OFF, "push", "-q", "origin", "HEAD:before")
     install(repository(clone), force=True)
     clone.git("add", "-A")
-    clone.git(*OFF, "commit", "-q", "-m", "hooks")
+    clone.git(*OFF, "commit", "-q", "-m", f"hooks\n\nLoopx-Claim: {todo}@1")
     clone.git("push", "-q", "origin", "HEAD:work")
     assert (ledger.root / "pushed").read_text().startswith("HEAD ")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from clones import World
-from guard_operations import CLAIMS, HOOKINGS, OPERATIONS, PLACES, Operation, Seen, expected
+from guard_operations import CLAIMS, HOOKINGS, OPERATIONS, PLACES, Operation, expected
 from guard_scripts import SCRIPTS
 from sites import Site, make
 
@@ -87,10 +87,8 @@ def _after(site: Site, operation: Operation, wanted: str) -> str | None:
         return "the unstaged work is gone"
     if wanted == "nothing":
         return None
-    # A merge is looked at alone: what it carries was judged, or is, where it was made.
-    head = git("rev-parse", "HEAD")
-    alone = [f"^{parent}" for parent in git("log", "-1", "--format=%P").split()]
-    selection = [head, *alone] if operation.seen is Seen.CARRIED else [head, f"^{site.base}"]
+    # The commit is looked at alone: what it builds on was prepared without hooks.
+    selection = [git("rev-parse", "HEAD"), *(f"^{parent}" for parent in git("log", "-1", "--format=%P").split())]
     client = site.client()
     effect = push.examine(client, state.desk(client), selection, "push").effect
     return (

@@ -15,8 +15,9 @@ from loopx_git.client.client import Client
 MakeSite = Callable[..., Site]
 
 
-def work(site: Site, path: str = "src/a.py", message: str = "work", branch: str | None = None) -> str:
-    """A commit that no hook saw, as `am` would make it."""
+def work(site: Site, path: str = "src/a.py", message: str = "", branch: str | None = None) -> str:
+    """A commit that no hook saw, as `am` would make it; below src it names the claim."""
+    message = message or ("work" if path.startswith("docs") else f"work\n\nLoopx-Claim: {site.todo}@1")
     if branch is not None:
         site.quietly(f"git checkout -q -B {branch} {site.base}")
     site.quietly(f"mkdir -p $(dirname {path}); echo {len(message)} >> {path}; git add {path}")
@@ -46,7 +47,7 @@ def test_every_new_commit_of_every_pushed_ref(site: MakeSite) -> None:
     work(made, "docs/d.md", branch="b")
     work(made, branch="c")
     # The first ref is fine, and the second is looked at, too.
-    refused(push(made, "c", "b"), "docs/d.md", "no live claim of alice")
+    refused(push(made, "c", "b"), "docs/d.md", "the commit names no claim")
     assert made.world.git("branch", "--list", "c", folder=made.world.remote) == ""
     passed(push(made, "c"))
     # The commit below the tip counts as well.
@@ -71,7 +72,7 @@ def test_a_force_push_is_judged_by_what_is_new(site: MakeSite) -> None:
     made = site(claim="own")
     work(made, branch="main2")
     passed(push(made, "main2"))
-    work(made, "src/b.py", message="rewritten", branch="main2")
+    work(made, "src/b.py", message=f"rewritten\n\nLoopx-Claim: {made.todo}@1", branch="main2")
     passed(push(made, "+main2"))
     work(made, "docs/d.md", branch="main2")
     refused(push(made, "+main2"), "docs/d.md")
@@ -104,11 +105,14 @@ def test_the_remote_decides_not_what_was_known_here(site: MakeSite) -> None:
     other.todo.release(made.todo, force=True, reason="gone")
     Client(made.world.root / "operator", made.clone.env, {"agent": "bob"}).todo.claim(made.todo)
     assert made.sh("git loopx guard check").returncode == 0
-    refused(push(made, "HEAD:work"), "bob holds", f"{made.todo}@3")
+    refused(
+        push(made, "HEAD:work"), f"names {made.todo}@1", "bob@3 came after it", f"git loopx todo show {made.todo}"
+    )
 
 
 @pytest.mark.parametrize(
-    ("ending", "word"), [("complete", ""), ("release", "was given up (released)"), ("late", "deadline")]
+    ("ending", "word"),
+    [("complete", ""), ("release", "ended without completing the todo (released)"), ("late", "past its deadline")],
 )
 def test_a_claim_that_ended_since(site: MakeSite, ending: str, word: str) -> None:
     made = site(claim="own")
@@ -118,7 +122,7 @@ def test_a_claim_that_ended_since(site: MakeSite, ending: str, word: str) -> Non
         # The clone's own deadlines are gone, as after a reboot: the wall clock decides.
         (made.clone.home / "deadlines.json").unlink()
         done = made.sh("git push -q origin HEAD:work", LOOPX_NOW="+7185s")
-        refused(done, "whose time is over", "git loopx task-lease renew")
+        refused(done, word, "git loopx task-lease renew")
         return
     if ending == "complete":
         client.todo.complete(made.todo)
@@ -133,7 +137,7 @@ def test_a_commit_that_names_a_claim_that_is_not_or_does_not_cover(site: MakeSit
     work(made, "docs/d.md", message=f"one\n\nLoopx-Claim: {made.todo}@1", branch="a")
     refused(push(made, "a"), "whose scope does not cover")
     work(made, "docs/d.md", message="two\n\nLoopx-Claim: todo_0123456789ab@7", branch="b")
-    refused(push(made, "b"), "there is no such claim")
+    refused(push(made, "b"), "is no todo of this ledger")
     work(made, "src/a.py", message=f"three\n\nLoopx-Claim: {made.todo}@9", branch="c")
     refused(push(made, "c"))
 
@@ -152,15 +156,15 @@ def test_a_stale_claim_is_refused_whoever_pushes(site: MakeSite) -> None:
     work(made, message=f"bob made it\n\nLoopx-Claim: {made.todo}@1", branch="a")
     made.clone.config("--unset", "loopx.agent")
     # A person is warned of what nobody claimed; a claim that is named and stale is no matter of who pushes.
-    refused(push(made, "a"), "carol holds")
+    refused(push(made, "a"), f"names {made.todo}@1, which is no longer current")
     Client(made.clone.path, made.clone.env, {"agent": "carol"}).todo.release(made.todo)
-    refused(push(made, "a"), f"names {made.todo}@1, and the epoch is 3")
+    refused(push(made, "a"), f"names {made.todo}@1, which is no longer current")
 
 
 def test_a_person_is_warned(site: MakeSite) -> None:
     made = site(claim="none")
     made.clone.config("--unset", "loopx.agent")
-    work(made, branch="a")
+    work(made, message="work", branch="a")
     done = push(made, "a")
     passed(done)
     assert "loopx guard: warning" in done.stderr

@@ -8,12 +8,13 @@ import pytest
 
 from loopx_git.client.claims_file import tests_of as compiled
 from loopx_git.core import scope
+from loopx_git.coverage.patterns import LONGEST, Index
+from loopx_git.coverage.policy import KEYS, GuardPolicy, parse
+from loopx_git.coverage.rules import RULES
+from loopx_git.coverage.verdict import Who
 from loopx_git.errors import InvalidState
 from loopx_git.guard.desk import Desk, Problem
-from loopx_git.guard.patterns import LONGEST, Index
-from loopx_git.guard.policy import KEYS, Policy, parse
 from loopx_git.guard.report import PATHS_SHOWN
-from loopx_git.guard.verdict import RULES, Who
 
 NOW = 1_000_000.0
 FREE = "todo_00000000000f"
@@ -156,7 +157,7 @@ def test_a_policy_that_is_not_understood_is_refused(key: str, value: Any) -> Non
 
 def test_a_policy_survives_being_kept() -> None:
     policy = parse({"paths": ["src/**", "*.md"], "exempt": ["src/gen/"], "mode": "warn", "stale_after": "none"}, "x")
-    again = Policy(policy.as_json())
+    again = GuardPolicy(policy.as_json())
     for path in ("src/a", "src/gen/b", "docs/x.md", "x.py"):
         assert policy.is_guarded(path) == again.is_guarded(path)
     assert [policy.is_guarded(path) for path in ("src/a", "src/gen/b", "docs/x.md", "x.py")] == [
@@ -180,6 +181,6 @@ def test_the_index_says_what_the_scope_says() -> None:
 
 
 def test_every_rule_has_its_next_command() -> None:
-    for rule, (allowed, _, command) in RULES.items():
-        assert allowed == (command == ""), rule
-        assert not any(word in command for word in ("--force", "--no-verify", "reset", "clean", "rm ")), rule
+    for name, rule in RULES.items():
+        assert rule.allowed == (rule.command == ""), name
+        assert not any(word in rule.way_out for word in ("--force", "--no-verify", "reset", "clean", "rm ")), name

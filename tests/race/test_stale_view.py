@@ -125,7 +125,7 @@ def test_released_and_nobodys(ledger: World, alice: Clone, bob: Clone) -> None:
     todo = alice.add("nobody's")
     alice.run("todo", "claim", todo, agent="alice")
     bob.run("todo", "release", todo, "--force", "--reason", "x", agent="bob")
-    for args in (["complete", todo], ["update", todo, "--note", "x"], ["release", todo]):
+    for args in (["complete", todo], ["update", todo, "--status", "open"], ["release", todo]):
         error = alice.run("todo", *args, agent="alice", check=12).error
         assert (error["holder"], error["epoch"]) == (None, 2)
         assert "nobody holds it" in error["message"]

@@ -34,7 +34,7 @@ with client.hold(sys.argv[2], ttl=int(sys.argv[3]), on_lost=lambda error: told.a
         attempts = {
             "checkpoint": claim.checkpoint,
             "renew": lambda: client.task_lease.renew(claim.lease_id, session=session),
-            "update": lambda: client.todo.update(sys.argv[2], note="late", session=session),
+            "update": lambda: client.todo.update(sys.argv[2], note="late", status="blocked", session=session),
             "complete": lambda: client.todo.complete(sys.argv[2], session=session),
             "release": lambda: client.todo.release(sys.argv[2], session=session),
             "transfer": lambda: client.todo.transfer(sys.argv[2], "carol", session=session),

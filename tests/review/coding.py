@@ -11,7 +11,7 @@ from clones import Clone, World
 
 from loopx_git.client.client import Client
 from loopx_git.core.commands import AddTodo, Command
-from loopx_git.review.verdict import Review, Verdict
+from loopx_git.review.verdict import Review, Reviewed
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Coding:
         self.clone.git("fetch", "-q", "origin")
         return self.head()
 
-    def check(self, base: str = "origin/main", head: str = "HEAD", *, strict: bool = False) -> Verdict:
+    def check(self, base: str = "origin/main", head: str = "HEAD", *, strict: bool = False) -> Reviewed:
         return self.review(base, head).check(strict=strict)
 
     def review(self, base: str = "origin/main", head: str = "HEAD", path: Path | None = None) -> Review:
@@ -83,6 +83,6 @@ class Coding:
         return Review(str(path or self.clone.path), self.clone.env, base, head, {}, Hooks())
 
 
-def found(verdict: Verdict) -> list[tuple[str, str | None, str | None]]:
+def found(verdict: Reviewed) -> list[tuple[str, str | None, str | None]]:
     """(rule, file, todo) of every error."""
     return [(item.rule, item.file, item.todo) for item in verdict.findings if item.level == "error"]

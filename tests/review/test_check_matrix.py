@@ -68,7 +68,7 @@ def without_a_claim(c: Coding) -> None:
     c.commit({"api/a.py": "1"})
 
 
-@case(("foreign", "web/b.js", WEB))
+@case(("held", "web/b.js", WEB))
 def foreign(c: Coding) -> None:
     c.claim(WEB, "bob")
     c.commit({"web/b.js": "2"}, [c.claim(API, "alice")])
@@ -80,7 +80,7 @@ def no_scope_covers_what_nobody_claims(c: Coding) -> None:
     c.commit({"docs/x.md": "1"}, [c.claim(ANY, "alice")])
 
 
-@case(("foreign", "web/x.js", WEB))
+@case(("held", "web/x.js", WEB))
 def no_scope_does_not_cover_what_another_claims(c: Coding) -> None:
     c.claim(WEB, "bob")
     c.commit({"docs/x.md": "1", "web/x.js": "1"}, [c.claim(ANY, "alice")])

@@ -21,6 +21,7 @@ from servers import git_daemon, http_backend
 
 from loopx_git.client.client import Client
 from loopx_git.core.change import Op
+from loopx_git.coverage.policy import parse
 from loopx_git.errors import InvalidState
 from loopx_git.format.message import Message
 from loopx_git.review.pusher import Pusher, pusher_of
@@ -338,7 +339,8 @@ def message_of(agent: str, reason: str | None = None) -> Message:
 
 
 def test_accounts_map_to_agents() -> None:
-    guard = {"pusher": "GL_USERNAME", "pushers": ["bot-7=codex-1", "bot-7=codex-2"], "operators": ["anna"]}
+    table = {"pusher": "GL_USERNAME", "pushers": ["bot-7=codex-1", "bot-7=codex-2"], "operators": ["anna"]}
+    guard = parse(table, "x")
     bot = pusher_of(guard, {"GL_USERNAME": "bot-7"})
     assert bot == Pusher("bot-7", frozenset({"codex-1", "codex-2"}), False)
     assert bot.why_not(message_of("codex-2")) == ""
@@ -347,9 +349,9 @@ def test_accounts_map_to_agents() -> None:
     anna = pusher_of(guard, {"GL_USERNAME": "anna"})
     assert anna is not None
     assert anna.why_not(message_of("anna@example.com")) == ""
-    assert pusher_of({}, {"GL_USERNAME": "anna"}) is None
+    assert pusher_of(parse({}, "x"), {"GL_USERNAME": "anna"}) is None
     nobody = pusher_of(guard, {})
     assert nobody is not None
     assert "does not say who" in nobody.why_not(message_of("codex-1"))
     with pytest.raises(InvalidState):
-        pusher_of({"pusher": "X", "pushers": ["broken"]}, {"X": "x"})
+        parse({"pusher": "X", "pushers": ["broken"]}, "x")

@@ -17,7 +17,7 @@ from clones import World
 from markdown_it import MarkdownIt
 from review.coding import Coding
 
-from loopx_git.review.check import Finding
+from loopx_git.review.check import ReviewFinding
 from loopx_git.review.escape import code, html, label, plain
 from loopx_git.review.github import workflow_commands
 from loopx_git.review.markdown import TOTAL_MAX, markdown
@@ -52,7 +52,7 @@ def hostile_report(text: str) -> Report:
     event = Event("2026-01-02T03:04:05Z", "claimed", text, 1, 2)
     todo = TodoReport(API, text, "open", text, 1, (f"{API}@1", text), (event,), 0, 0, text)
     graph = Graph(((API, text, "open", True), (NEXT, text, "open", False)), ((API, NEXT, "needs"),))
-    finding = Finding("missing", "error", "c" * 40, text, text, text, API, 1, text)
+    finding = ReviewFinding("missing", "error", "c" * 40, text, text, text, API, 1, text)
     path = PathReport(text, ("c" * 40,), (f"{API}@1", text), (text,))
     return Report("b" * 40, "c" * 40, "d" * 40, 1, False, (todo,), (path,), (finding,), graph)
 

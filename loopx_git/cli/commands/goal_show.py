@@ -20,10 +20,11 @@ def main(face: Face, goal: str | None, form: str, fresh: bool, offline: bool) ->
     """Show one goal (default: the only one, else main); as markdown with all its todos and claims."""
     view, reading = face.client.goal.show(goal, fresh=fresh, offline=offline)
     shown, now = view.goal, face.client.moment().now
+    todos = face.client.todo.list(goal_id=shown.id, status=("all",), offline=True).todos
+    soft = [view for view in todos if view.todo.soft_claims]
     if form == "md":
         from loopx_git.cli.markdown import goal_page
 
-        todos = face.client.todo.list(goal_id=shown.id, status=("all",), offline=True).todos
         lines = goal_page(shown, todos, now)
     else:
         lines = [
@@ -33,4 +34,6 @@ def main(face: Face, goal: str | None, form: str, fresh: bool, offline: bool) ->
             f"  created  {relative(shown.created_at, now)} by {shown.created_by}",
         ]
         lines += [f"  {name:12} {count}" for name, count in sorted(view.counts.items())]
-    face.emit("goal", {"goal": goal_json(shown, view.counts)}, lines, reading)
+        lines += [f"  soft claims  {one.id}: {safe(', '.join(one.todo.soft_claims))}" for one in soft]
+    softly = [{"todo_id": one.id, "agents": list(one.todo.soft_claims)} for one in soft]
+    face.emit("goal", {"goal": goal_json(shown, view.counts), "soft_claims": softly}, lines, reading)

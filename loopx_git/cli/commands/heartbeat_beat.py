@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loopx_git.cli.face import Face, command
+from loopx_git.cli.show import news_lines
 from loopx_git.core.times import format_time
 
 
@@ -10,4 +11,10 @@ from loopx_git.core.times import format_time
 def main(face: Face) -> None:
     """Say that the agent is alive, and renew what its session holds."""
     seen = face.client.heartbeat.beat()
-    face.emit("beat", {"last_seen": format_time(seen)}, [f"seen {format_time(seen)}"])
+    actor = face.client.connection.actor()
+    held = face.client.todo.list(mine=True, agent_id=actor.name, offline=True).todos
+    mine = [view.id for view in held if (view.holder, view.lease.session) == (actor.name, actor.session)]
+    heard = [item for todo in mine for item in face.client.task_lease.news(todo)]
+    told = [f"{item.todo} {words}" for item, words in zip(heard, news_lines(heard), strict=True)]
+    payload = {"last_seen": format_time(seen), "news": [item.as_json() for item in heard]}
+    face.emit("beat", payload, [f"seen {format_time(seen)}", *told])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command
-from loopx_git.cli.reclaiming import reclaimed_json, reclaimed_lines
+from loopx_git.cli.reclaiming import reclaimed_lines, reclaimed_payload
 
 
 @command(
@@ -18,8 +18,9 @@ from loopx_git.cli.reclaiming import reclaimed_json, reclaimed_lines
 def main(face: Face, take: bool, limit: int | None, goal_id: str | None, dry_run: bool) -> None:
     """Take back what lapsed: return it to the pool, or claim it.
 
-    Counts an attempt; reclaimed too often, a todo needs a human. Clears soft claims of stale agents.
+    Counts an attempt; reclaimed too often, a todo needs a human. Soft claims of agents that
+    are stale, retired or gone are taken back, too.
     """
     done = face.client.heartbeat.reclaim(take=take, limit=limit, goal_id=goal_id, dry_run=dry_run)
-    payload = {"reclaimed": [reclaimed_json(item) for item in done], "dry_run": dry_run}
+    payload = {**reclaimed_payload(done), "dry_run": dry_run}
     face.emit("reclaimed", payload, reclaimed_lines(done, dry_run=dry_run))

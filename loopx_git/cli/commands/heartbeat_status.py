@@ -24,13 +24,14 @@ def main(face: Face, goal_id: str | None, fresh: bool, offline: bool) -> None:
     for item in status.peers:
         mark = face.output.paint("stale", "33") if item.stale else item.peer.status.value
         holds = ", ".join(view.lease.todo for view in item.holds) or "nothing"
+        holds += f"; softly {', '.join(item.soft)}" if item.soft else ""
         lines.append(f"{item.peer.agent:{width}}  {mark:7}  seen {relative(item.seen, now)}, holds {holds}")
     lines += [f"lapsed: {view.id}  {lease_words(view.lease, now)}  {safe(view.todo.title)}" for view in status.lapsed]
     lines.append(f"{len(status.unclaimed)} ready and nobody's, {len(status.lapsed)} lapsed")
     payload = {
         "peers": [
             {**peer_json(item.peer), "seen": format_time(item.seen), "stale": item.stale,
-             "holds": [view.as_json() for view in item.holds]}
+             "holds": [view.as_json() for view in item.holds], "soft_claims": list(item.soft)}
             for item in status.peers
         ],
         "lapsed": [{"todo_id": view.id, "lease": view.lease.as_json()} for view in status.lapsed],

@@ -7,7 +7,7 @@ from itertools import count
 import click
 
 from loopx_git.cli.face import Face, command, duration
-from loopx_git.cli.reclaiming import reclaimed_json, reclaimed_lines
+from loopx_git.cli.reclaiming import reclaimed_lines, reclaimed_payload
 from loopx_git.cli.streams import lost
 from loopx_git.errors import Contention, Interrupted, RemoteFailure, UsageError
 
@@ -47,6 +47,6 @@ def _round(face: Face, take: bool, goal_id: str | None, number: int) -> None:
     except (RemoteFailure, Contention) as error:
         face.output.warn(error.message)
         return
-    payload = {"round": number, "reclaimed": [reclaimed_json(item) for item in done]}
+    payload = {"round": number, **reclaimed_payload(done)}
     if done or face.output.as_json:
         face.emit("reclaimed", payload, reclaimed_lines(done, dry_run=False))

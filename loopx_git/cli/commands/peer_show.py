@@ -16,13 +16,17 @@ from loopx_git.client.views import peer_json
 def main(face: Face, name: str, fresh: bool, offline: bool) -> None:
     """Show one peer and what it holds."""
     peer, reading = face.client.peer.show(name, fresh=fresh, offline=offline)
-    held = face.client.todo.list(mine=True, agent_id=peer.agent, offline=True)
+    found = face.client.todo.list(mine=True, agent_id=peer.agent, offline=True).todos
+    held = [view for view in found if view.holder == peer.agent]
+    softly = [view.id for view in found if peer.agent in view.todo.soft_claims]
     now = face.client.moment().now
     lines = [
         f"{peer.agent}  {peer.kind.value}, {peer.status.value}",
         f"  capabilities  {', '.join(peer.capabilities) or '-'}",
         f"  registered    {relative(peer.created_at, now)} by {peer.created_by}",
-        f"  holds         {', '.join(view.id for view in held.todos) or 'nothing'}",
+        f"  holds         {', '.join(view.id for view in held) or 'nothing'}",
     ]
-    payload = {"peer": peer_json(peer), "holds": [view.lease.id for view in held.todos]}
+    if softly:
+        lines.append(f"  soft claims   {', '.join(softly)}")
+    payload = {"peer": peer_json(peer), "holds": [view.lease.id for view in held], "soft_claims": softly}
     face.emit("peer", payload, lines, reading)

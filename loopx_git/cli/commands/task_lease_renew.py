@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, duration, lease_argument
-from loopx_git.cli.show import lease_words
+from loopx_git.cli.show import lease_words, news_lines
 from loopx_git.errors import UsageError
 
 
@@ -22,7 +22,10 @@ def main(face: Face, lease: str | None, every: bool, ttl: str | None) -> None:
     if lease is None:
         renewed = face.client.task_lease.renew_all()
         line = f"renewed {len(renewed)}: {', '.join(renewed)}" if renewed else "this session holds nothing"
-        face.emit("leases", {"renewed": renewed}, [line])
+        heard = [item for name in renewed for item in face.client.task_lease.news(name.partition("@")[0])]
+        told = [f"{item.todo} {words}" for item, words in zip(heard, news_lines(heard), strict=True)]
+        face.emit("leases", {"renewed": renewed, "news": [item.as_json() for item in heard]}, [line, *told])
         return
     view = face.client.task_lease.renew(lease, ttl=duration(ttl, "--ttl"))
-    face.emit("lease", {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"])
+    lines = [f"{view.id}: {lease_words(view, face.client.moment().now)}", *news_lines(view.news)]
+    face.emit("lease", {"lease": view.as_json(), "news": view.news_json()}, lines)

@@ -20,7 +20,7 @@ _REASONS = 3
 @click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
 @click.option("--status", multiple=True, help="Only this status, or all; repeat it.")
 @click.option("--ready", is_flag=True, help="Only what could be claimed now, by the agent where one is set.")
-@click.option("--mine", is_flag=True, help="Only what the agent holds.")
+@click.option("--mine", is_flag=True, help="Only what the agent holds, or has a soft claim of.")
 @click.option("--holder", "--claimed-by", "holder", metavar="NAME", help="Only what NAME holds.")
 @click.option("--label", multiple=True, help="Only with this label; repeat it for more.")
 @click.option("--text", metavar="TEXT", help="Only with TEXT in title, alias, id or body; case does not matter.")

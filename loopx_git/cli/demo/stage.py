@@ -59,9 +59,10 @@ class Stage:
 
     def set_up(self) -> None:
         """A bare remote with a ledger of two dozen todos, and a clone for each agent."""
-        self.env = {key: value for key, value in os.environ.items() if not key.startswith("LOOPX_")}
+        # Nothing of the repository that the demo is called in, and one format for what is made.
+        self.env = scrubbed({key: value for key, value in os.environ.items() if not key.startswith("LOOPX_")})
         self.env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-        self._git("init", "--quiet", "--bare", self.remote)
+        self._git("init", "--quiet", "--bare", "--template=", "--object-format=sha1", self.remote)
         names = ["operator", *(f"agent-{number}" for number in range(1, AGENTS + 1))]
         for name in names:
             self._git("clone", "--quiet", self.remote, self.clone(name))
@@ -77,7 +78,7 @@ class Stage:
         self.say(f"{AGENTS} clones of one bare remote, {len(ids)} todos, {sum(len(n) for _, n in PLAN)} dependencies")
 
     def _git(self, *args: str) -> None:
-        done = git(args, cwd=self.folder, env=scrubbed(self.env), timeout=60)
+        done = git(args, cwd=self.folder, env=self.env, timeout=60)
         if done.code:
             raise InternalError(f"git {args[0]} failed: {done.complaint}")
 

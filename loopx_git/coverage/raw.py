@@ -1,0 +1,37 @@
+"""git's raw differences: asked for in one way, read by one reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from loopx_git.errors import InvalidState
+from loopx_git.store.process import OUTPUT_MAX, Finished, git
+
+#: Seconds for one question; a difference of 100,000 paths takes one.
+LIMIT = 600.0
+#: A rename is a deletion and an addition: both names need the claim. `-z` gives names as they are. The settings of
+#: submodules cannot hide a pointer that moved, nor a program be named for the comparison.
+DIFF = (
+    "--raw", "-z", "-r", "--no-renames", "--no-relative", "--ignore-submodules=none", "--no-ext-diff",
+    "--no-textconv",
+)  # fmt: skip
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+def entries(text: str) -> Iterator[tuple[str, str]]:
+    """(commit, path) of `--raw -z` output; the commit is "" where git was asked about one difference alone."""
+    commit, parts = "", iter(text.split("\0"))
+    for part in parts:
+        # A line begins with a colon and its path follows it: no path can be taken for a commit.
+        if part.startswith(":"):
+            yield commit, next(parts)
+        elif part:
+            commit = part.strip()
+
+
+def ask(args: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bytes = b"") -> Finished:
+    """One question to git; InvalidState for an answer of which a part would be lost: it would hide changes."""
+    done = git(args, cwd=cwd, env=env, timeout=LIMIT, stdin=stdin)
+    if len(done.out) >= OUTPUT_MAX:
+        raise InvalidState("the changes are too many to be looked at in one go", hint="look at less at once")
+    return done

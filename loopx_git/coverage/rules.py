@@ -1,0 +1,81 @@
+"""The vocabulary of findings, and who asks: one table each, for every caller."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    pass
+
+
+class Rule:
+    """`allowed` or not, what is said of the paths, the next command, and what is to be done besides it. `{...}` are
+    fields of the claim and of who asks."""
+
+    __slots__ = ("allowed", "also", "command", "message")
+
+    def __init__(self, message: str, command: str = "", also: str = "", *, allowed: bool = False) -> None:
+        self.message, self.command, self.also, self.allowed = message, command, also, allowed
+
+    @property
+    def way_out(self) -> str:
+        """The command, and what belongs to it."""
+        return f"{self.command}   {self.also}" if self.also else self.command
+
+
+RULES: dict[str, Rule] = {
+    "unguarded": Rule("not guarded", allowed=True),
+    "covered": Rule("covered by {lease}", allowed=True),
+    "held": Rule("{holder} holds {lease} ({title}), whose scope covers this", "git loopx todo show {todo}",
+                 "leave it to {holder}, or wait until it is done"),
+    "sibling": Rule("another session of {holder} holds {lease} ({title})", "git loopx todo claim {todo} --resume"),
+    "late": Rule("the claim {lease} is past its deadline", "git loopx task-lease renew {todo}"),
+    "unbounded": Rule("the claim {lease} has no time bound, and the policy asks for a lease",
+                      "git loopx task-lease renew {todo} --ttl 2h"),
+    # Of an edit in the making.
+    "unclaimed": Rule("no live claim of {agent} covers this", "git loopx todo next --claim"),
+    "unidentified": Rule("no agent is set here, so no claim covers this",
+                         "git loopx peer list   then one of them: git config loopx.agent NAME"),
+    # Of a commit: what its trailers say, held against the ledger.
+    "missing": Rule("the commit names no claim", "git loopx todo claim TODO",
+                    "then add to the message's last paragraph: Loopx-Claim: TODO@EPOCH"),
+    "malformed": Rule("the trailer {line!r} names no claim", "git commit --amend",
+                      "write it as: Loopx-Claim: todo_ab12cd34ef56@3"),
+    "unknown": Rule("the commit names {named}, and {todo} is no todo of this ledger", "git loopx todo list",
+                    "name a claim of this repository's own ledger"),
+    "forged": Rule("the commit names {named}, and that epoch of {todo} was never granted",
+                   "git loopx todo show {todo}", "claim it, and name the epoch that was granted"),
+    "taken-over": Rule("the commit names {named}, which is no longer current: {after} came after it",
+                       "git loopx todo show {todo}", "agree with whoever holds it now"),
+    "ended": Rule("the commit names {named}, which ended without completing the todo ({ended})",
+                  "git loopx todo claim {todo}", "then name the new epoch in the commit"),
+    "outside": Rule("the commit names {named}, whose scope does not cover this", "git loopx todo show {todo}",
+                    "claim a todo whose scope covers it, and name that claim too"),
+    "signature": Rule("the commit names {named}, which is not proven: {unproven}", "git config loopx.sign true",
+                      "and a key of the agent in .loopx/allowed_signers"),
+}  # fmt: skip
+
+
+class Caller:
+    """What a caller knows that others do not; besides, all of them judge alike.
+
+    `reads_commits`: there are commits, which name their claims; before one is made the session's own claims stand
+    for what it would name. `clock`: it stands at the holder's desk, where a claim past its deadline is to be renewed
+    first; the wall goes by epochs alone. `knows_who`: an agent or a person asks, and `unidentified` of the policy
+    says how a person is answered.
+    """
+
+    __slots__ = ("clock", "knows_who", "reads_commits")
+
+    def __init__(self, *, reads_commits: bool, clock: bool, knows_who: bool) -> None:
+        self.reads_commits, self.clock, self.knows_who = reads_commits, clock, knows_who
+
+
+CALLERS: dict[str, Caller] = {
+    "agent": Caller(reads_commits=False, clock=True, knows_who=True),
+    "paths": Caller(reads_commits=False, clock=True, knows_who=True),
+    "staged": Caller(reads_commits=False, clock=True, knows_who=True),
+    "range": Caller(reads_commits=True, clock=True, knows_who=True),
+    "push": Caller(reads_commits=True, clock=True, knows_who=True),
+    "review": Caller(reads_commits=True, clock=False, knows_who=False),
+    "gate": Caller(reads_commits=True, clock=False, knows_who=False),
+}

@@ -1,0 +1,70 @@
+"""Who did something when, as history tells it: an agent that writes is alive, whatever it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from loopx_git.core.times import after
+from loopx_git.errors import InvalidState
+from loopx_git.store.base import Objects
+
+#: How far back history is read: so many commits, and so many that are older than the time asked about (a clock that
+#: is behind dates one commit too early, not all).
+_DEEPEST, _OLDER = 50_000, 100
+
+
+class Activity(dict[str, datetime]):
+    """The time of each agent's newest operation up to `tip`, read only when and as far as somebody is asked about,
+    and anew once the tip has moved.
+
+    `reach` gives the seconds before `now` beyond which nobody is asked about (None: a day). A commit dated in the
+    future is taken for as old as those that were built on it.
+    """
+
+    def __init__(
+        self, objects: Objects, tip: Callable[[], str | None], now: Callable[[], datetime],
+        reach: Callable[[str], int | None],
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._objects, self._tip, self._now, self._reach = objects, tip, now, reach
+        self._from: str | None = None
+        self._rest: Iterator[str] = iter(())
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """When the agent did its newest operation, or `default`."""
+        tip = self._tip()
+        if tip is None:
+            return default
+        if tip != self._from:
+            self.clear()
+            self._from, self._rest = tip, self._walk(tip, self._now())
+        if key in self:
+            return self[key]
+        for agent in self._rest:
+            if agent == key:
+                return self[key]
+        return default
+
+    def _walk(self, tip: str, now: datetime) -> Iterator[str]:
+        """Agents as they come up for the first time, newest first."""
+        reach = self._reach(tip)
+        since = after(now, -(86_400 if reach is None else reach))
+        bound, older = now, 0
+        current: str | None = tip
+        for _ in range(_DEEPEST):
+            if current is None or older >= _OLDER:
+                return
+            try:
+                commit = self._objects.commit(current)
+            except InvalidState:
+                # The edge of a shallow history.
+                return
+            told = commit.time <= now
+            bound = min(bound, commit.time) if told else bound
+            older += commit.time < since
+            if commit.author.name not in self:
+                self[commit.author.name] = commit.time if told else bound
+                yield commit.author.name
+            current = commit.parents[0] if commit.parents else None
