@@ -11,9 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "docs/adr"
 TEMPLATE = FOLDER / "0000-template.md"
-#: Pages that still have another form.
-OTHERS = {"0003-home-of-a-path.md"}
-PAGES = sorted(path.name for path in FOLDER.glob("[0-9]*.md") if path != TEMPLATE and path.name not in OTHERS)
+PAGES = sorted(path.name for path in FOLDER.glob("[0-9]*.md") if path != TEMPLATE)
 PARTS = re.findall(r"^## (.+)$", TEMPLATE.read_text("utf-8"), re.MULTILINE)
 HEAD = re.compile(
     r"# (?P<number>\d{4})\. (?P<title>[A-Z].*[^.])\n\n"
