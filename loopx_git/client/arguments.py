@@ -183,13 +183,13 @@ def anything(name: str, value: Any) -> Any:
 KINDS: Mapping[str, Convert] = {
     **dict.fromkeys(
         ("todo_id", "todo", "lease_id", "by", "successor", "task", "agent_id", "agent", "to", "name", "session",
-         "goal_id", "alias", "goal", "value"),
+         "goal_id", "alias", "goal", "value", "holder"),
         identifier,
     ),
     **dict.fromkeys(("todo_ids", "depends_on", "requires", "excluded", "labels", "label"), identifiers),
     **dict.fromkeys(
         ("title", "reason", "status", "branch", "successor_title", "by_title", "key", "ref", "remote", "rev",
-         "on_exit", "op", "kind", "claims", "tip"),
+         "on_exit", "op", "kind", "claims", "tip", "text"),
         text,
     ),
     **dict.fromkeys(("body", "note"), prose),
@@ -202,7 +202,8 @@ KINDS: Mapping[str, Convert] = {
     "argv": argv,
     **dict.fromkeys(
         ("dry_run", "force", "resume", "soft", "exclusive", "claim", "fresh", "offline", "ready", "mine", "archived",
-         "discard", "signatures", "need_check", "two_step", "verify", "worktree", "keep_worktree", "new", "take"),
+         "discard", "signatures", "need_check", "two_step", "verify", "worktree", "keep_worktree", "new", "take",
+         "waiting", "blocked"),
         flag,
     ),
     **dict.fromkeys(("sink", "on_lost", "say", "grace", "inbox", "passed"), anything),

@@ -57,7 +57,7 @@ def test_clocks_that_are_wrong(holder: float, taker: float, tmp_path: Path) -> N
         assert "differ" in warning
         tip = world.tip
         for operation in (Operation.RENEW, Operation.UPDATE, Operation.COMPLETE, Operation.RELEASE, Operation.CANCEL):
-            more = {"note": "late"} if operation is Operation.UPDATE else {}
+            more = {"fields": {"title": "late"}} if operation is Operation.UPDATE else {}
             with pytest.raises(NotYourClaim) as refusal:
                 alice.on(operation, 0, ALICE, **more)
             assert (refusal.value.about["holder"], refusal.value.about["epoch"]) == ("bob", 2)
@@ -131,7 +131,7 @@ def test_past_the_deadline_a_holder_may_renew_or_release_and_nothing_else(tmp_pa
     tip = world.tip
     for operation in (Operation.CLAIM, Operation.UPDATE, Operation.COMPLETE, Operation.SUPERSEDE, Operation.CANCEL,
                       Operation.TRANSFER):  # fmt: skip
-        more = {"note": "x"} if operation is Operation.UPDATE else {}
+        more = {"fields": {"title": "x"}} if operation is Operation.UPDATE else {}
         with pytest.raises(NotYourClaim) as refusal:
             alice.on(operation, 0, ALICE, **more)
         assert "renew" in refusal.value.hint
@@ -191,7 +191,7 @@ def test_policy_and_add_are_no_side_doors(tmp_path: Path) -> None:
     assert world.lease(0) == lease
     for operation in (Operation.UPDATE, Operation.COMPLETE, Operation.SUPERSEDE, Operation.CANCEL, Operation.TRANSFER,
                       Operation.RELEASE, Operation.RENEW, Operation.REOPEN):  # fmt: skip
-        more = {"note": "x"} if operation is Operation.UPDATE else {}
+        more = {"fields": {"title": "x"}} if operation is Operation.UPDATE else {}
         with pytest.raises(NotYourClaim):
             bob.on(operation, 0, BOB, **more)
     for operation in (Operation.CLAIM, Operation.RESUME):
