@@ -23,17 +23,18 @@ from loopx_git.core.table import Operation
 from loopx_git.core.times import to_milliseconds
 from loopx_git.core.todo import Status, Todo
 from loopx_git.format import files, layout, message, policy_file, record, version
-from loopx_git.format.encode import encode, message_of
-from loopx_git.format.group import plan_group
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.format.tree import MemoryTree
-from loopx_git.store.base import Commit, Draft, Publisher, Signature
+from loopx_git.ledger.commits import Commit, Draft, Signature
+from loopx_git.ledger.encode import encode, message_of
+from loopx_git.ledger.group import plan_group
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.tree import MemoryTree
+from loopx_git.ledger.validation import Checker, Fault
+from loopx_git.store.base import Publisher
 from loopx_git.store.driver import Job, Surroundings, author_of
 from loopx_git.store.ledger import Answer, Ledger, not_initialised
 from loopx_git.store.memory import MemoryObjects, MemoryPublisher, MemoryRemote
 from loopx_git.store.pending import NoPending
 from loopx_git.store.transaction import Limits
-from loopx_git.store.validate import Checker, Fault
 
 #: Milliseconds that are not zero, so that a time cut to seconds is noticed.
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.core.change import Actor, ChangeSet, Op
 from loopx_git.core.lease import Moment
 from loopx_git.errors import InvalidState, NotAllowed
-from loopx_git.format.adoption import Adoption, plan_adoption
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.format.tree import Tree
+from loopx_git.ledger.adoption import Adoption, plan_adoption
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.tree import Tree
 
 if TYPE_CHECKING:
     from loopx_git.client.connect import Connection
@@ -59,7 +59,7 @@ def adopt(
 def adopted_if_safe(connection: Connection, error: InvalidState, actor: Actor) -> bool:
     """Adopt the foreign tip that `error` tells of, if nobody has to be asked; False when it is another error, or
     somebody has to be."""
-    from loopx_git.store.validate import ForeignTip
+    from loopx_git.ledger.validation import ForeignTip
 
     if not isinstance(error, ForeignTip) or error.forged:
         return False

@@ -30,7 +30,7 @@ from loopx_git.errors import (
 )
 
 if TYPE_CHECKING:
-    from loopx_git.format.snapshot import TreeSnapshot
+    from loopx_git.ledger.snapshot import TreeSnapshot
     from loopx_git.store.base import Publisher
     from loopx_git.store.ledger import Answer
 
@@ -148,7 +148,7 @@ class BaseClient:
 
         `publisher` takes the place of the ledger's own for this one publication.
         """
-        from loopx_git.format.group import plan_group
+        from loopx_git.ledger.group import plan_group
         from loopx_git.store.driver import Job
         from loopx_git.store.ledger import not_initialised
         from loopx_git.store.system import noted

@@ -10,10 +10,10 @@ from loopx_git.core.policy import KEYS, get
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout
 from loopx_git.format.layout import PathKind, Place
-from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.ledger.snapshot import TreeSnapshot
 
 if TYPE_CHECKING:
-    from loopx_git.store.base import Commit
+    from loopx_git.ledger.commits import Commit
     from loopx_git.store.driver import Surroundings
 
 _Read = Callable[[TreeSnapshot, Place], Mapping[str, Any] | None]

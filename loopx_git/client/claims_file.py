@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopx_git.core.lease import Lease, Moment
-    from loopx_git.format.snapshot import TreeSnapshot
+    from loopx_git.ledger.snapshot import TreeSnapshot
 
 NAME = "claims.json"
 VERSION = 1

@@ -27,7 +27,8 @@ from loopx_git.store.repository import Repository, config_of, open_repository
 from loopx_git.version import __version__
 
 if TYPE_CHECKING:
-    from loopx_git.store.base import Progress, Publisher
+    from loopx_git.ledger.commits import Progress
+    from loopx_git.store.base import Publisher
     from loopx_git.store.coord import Mender
     from loopx_git.store.ledger import Ledger
     from loopx_git.store.objects import PygitObjects
@@ -108,7 +109,7 @@ class Connection:
         return pin is not None and pin.home != location.home_of(self.repository, self.settings.remote)
 
     def _open(self) -> Ledger:
-        from loopx_git.store.base import Signature
+        from loopx_git.ledger.commits import Signature
         from loopx_git.store.driver import Surroundings
         from loopx_git.store.ledger import Ledger
         from loopx_git.store.observations import Deadlines, FirstSight

@@ -153,7 +153,7 @@ class Doctor:
         yield Check("packing", level, f"about {loose} loose objects", command)
 
     def _state(self) -> Iterator[Check]:
-        from loopx_git.store.validate import check_state
+        from loopx_git.ledger.validation import check_state
 
         tip = self._connection.ledger.tip()
         if tip is None:

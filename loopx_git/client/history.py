@@ -17,7 +17,7 @@ from loopx_git.format import message
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
-    from loopx_git.store.base import Commit
+    from loopx_git.ledger.commits import Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class History:
         """Replay every commit against the table, then check the state at the tip. With `signatures` every operation
         must be signed by a key that .loopx/allowed_signers of the code branch binds to its agent."""
         from loopx_git.format import layout, version
-        from loopx_git.format.snapshot import TreeSnapshot
-        from loopx_git.store.validate import Checker, check_state
+        from loopx_git.ledger.snapshot import TreeSnapshot
+        from loopx_git.ledger.validation import Checker, check_state
 
         tip = self._tip_to_verify(offline)
         around = self._client.connection.ledger.around

@@ -25,7 +25,7 @@ from loopx_git.store.remote import RemotePublisher
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
-    from loopx_git.format.snapshot import TreeSnapshot
+    from loopx_git.ledger.snapshot import TreeSnapshot
 
 Sink = Callable[[bytes], None]
 #: How long the user's pre-push hook may take, in seconds.

@@ -21,7 +21,7 @@ from loopx_git.errors import HeldByAnother, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
-    from loopx_git.format.snapshot import TreeSnapshot
+    from loopx_git.ledger.snapshot import TreeSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from loopx_git.errors import InvalidState
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
     from loopx_git.format.message import Message
-    from loopx_git.store.base import Commit
+    from loopx_git.ledger.commits import Commit
 
 #: How far back history is searched, and how much is told of it, the newest.
 DEPTH, MOST = 2000, 50

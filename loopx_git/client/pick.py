@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
     from loopx_git.core.change import Actor
     from loopx_git.core.todo import Todo
-    from loopx_git.format.snapshot import TreeSnapshot
+    from loopx_git.ledger.snapshot import TreeSnapshot
 
 #: How many of the best todos are looked at: as many as there are agents, between these bounds, so that agents
 #: that look at the same moment can part.

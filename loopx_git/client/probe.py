@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from loopx_git.client.config import HERE
 from loopx_git.client.doctor import Check
 from loopx_git.errors import RemoteFailure, UsageError
-from loopx_git.store.base import Draft, PushKind, Signature
+from loopx_git.ledger.commits import Draft, Signature
+from loopx_git.store.base import PushKind
 from loopx_git.store.lock import locked
 from loopx_git.store.outcome import classify
 from loopx_git.store.process import Finished

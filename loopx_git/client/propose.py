@@ -21,14 +21,15 @@ from loopx_git.errors import (
     RemoteFailure,
     UsageError,
 )
-from loopx_git.format.edits import Edit, edits
-from loopx_git.format.encode import encode
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.store.base import Draft, Publisher, PushKind, Signature
+from loopx_git.ledger.commits import Draft, Signature
+from loopx_git.ledger.encode import encode
+from loopx_git.ledger.manual_edits import Edit, edits
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.validation import check_proposed, our_fault
+from loopx_git.store.base import Publisher, PushKind
 from loopx_git.store.driver import author_of
 from loopx_git.store.lock import locked
 from loopx_git.store.system import is_system
-from loopx_git.store.validate import check_proposed, our_fault
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient

@@ -12,11 +12,11 @@ from loopx_git.core import ids
 from loopx_git.core.times import format_time
 from loopx_git.core.todo import bad_line
 from loopx_git.errors import Contention, InvalidState, NotAllowed, RemoteFailure, UsageError
+from loopx_git.ledger.validation import FIRST_CHECK, Checker
 from loopx_git.store.base import PushKind
 from loopx_git.store.environment import at, scrubbed
 from loopx_git.store.lock import locked
 from loopx_git.store.process import git
-from loopx_git.store.validate import FIRST_CHECK, Checker
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient

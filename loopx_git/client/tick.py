@@ -25,7 +25,7 @@ from loopx_git.store.lock import locked
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
-    from loopx_git.format.snapshot import TreeSnapshot
+    from loopx_git.ledger.snapshot import TreeSnapshot
 
 #: Why a tick was skipped: the words of the contract first.
 TAKEN = "task_claimed_by_other_loop"

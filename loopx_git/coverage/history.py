@@ -18,9 +18,9 @@ from loopx_git.coverage.trailers import split
 from loopx_git.coverage.verdict import Claim, Named, fault_of
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout, message
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.store.base import Objects
-from loopx_git.store.validate import Checker
+from loopx_git.ledger.commits import Objects
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.validation import Checker
 
 #: Says why a commit of the ledger does not prove its agent, or "".
 Prover = Callable[[str], str]

@@ -20,13 +20,13 @@ from loopx_git.core.lease import Moment
 from loopx_git.coverage.history import Ledger, Prover
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.format import message
+from loopx_git.ledger.validation import Checker, is_operation
 from loopx_git.review.check import ReviewFinding, findings
 from loopx_git.review.policy import CONFIG_NAME, SIGNERS, Tables, file_at, policy_of, tables_at
 from loopx_git.review.pusher import pusher_of
 from loopx_git.review.range import CodeRange
 from loopx_git.store.process import git
 from loopx_git.store.repository import Repository
-from loopx_git.store.validate import Checker, is_operation
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects

@@ -11,7 +11,7 @@ from loopx_git.core.times import format_duration, parse_time
 from loopx_git.coverage.changes import CodeCommit
 from loopx_git.coverage.history import Step, trails_of
 from loopx_git.coverage.trailers import split
-from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.review.check import ReviewFinding
 from loopx_git.review.verdict import Review, Reviewed
 

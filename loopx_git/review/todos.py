@@ -8,8 +8,8 @@ from loopx_git.core.change import Actor
 from loopx_git.core.lease import Moment
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout
-from loopx_git.format.adoption import plan_adoption
-from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.ledger.adoption import plan_adoption
+from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.review.check import ReviewFinding
 from loopx_git.review.policy import file_at
 from loopx_git.store.repository import Repository

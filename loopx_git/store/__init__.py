@@ -1,1 +1,1 @@
-"""Git: objects, publishers, the transaction. Below it only format and core; it never speaks to a person."""
+"""Git: objects, publishers, the transaction. It never speaks to a person."""

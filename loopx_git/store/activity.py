@@ -8,7 +8,7 @@ from typing import Any
 
 from loopx_git.core.times import after
 from loopx_git.errors import InvalidState
-from loopx_git.store.base import Objects
+from loopx_git.ledger.commits import Objects
 
 #: How far back history is read: so many commits, and so many that are older than the time asked about (a clock that
 #: is behind dates one commit too early, not all).

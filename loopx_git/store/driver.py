@@ -13,17 +13,11 @@ from loopx_git.core.change import Actor, ChangeSet, PutLease
 from loopx_git.core.lease import Moment
 from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError, NotAllowed, RemoteFailure
 from loopx_git.format import message
-from loopx_git.format.encode import encode, message_of
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.format.tree import Tree
-from loopx_git.store import transaction as tx
-from loopx_git.store.activity import Activity
-from loopx_git.store.base import Draft, Fetched, Objects, Progress, Publisher, Signature
-from loopx_git.store.clock import Clock
-from loopx_git.store.observations import Deadlines
-from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
-from loopx_git.store.system import is_system, noted
-from loopx_git.store.validate import (
+from loopx_git.ledger.commits import Draft, Objects, Progress, Signature
+from loopx_git.ledger.encode import encode, message_of
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.tree import Tree
+from loopx_git.ledger.validation import (
     FIRST_CHECK,
     Checker,
     Fault,
@@ -34,6 +28,13 @@ from loopx_git.store.validate import (
     our_fault,
     poses,
 )
+from loopx_git.store import transaction as tx
+from loopx_git.store.activity import Activity
+from loopx_git.store.base import Fetched, Publisher
+from loopx_git.store.clock import Clock
+from loopx_git.store.observations import Deadlines
+from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
+from loopx_git.store.system import is_system, noted
 
 #: Decides on the state at a tip (None: no ledger yet) at a moment, for a request; raises to refuse.
 Decider = Callable[[TreeSnapshot | None, Moment, str], tuple[ChangeSet, ...]]

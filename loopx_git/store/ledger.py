@@ -11,7 +11,7 @@ from typing import Any
 
 from loopx_git.core.change import Actor
 from loopx_git.errors import InvalidState, NotInitialised, RemoteFailure
-from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.store import transaction as tx
 from loopx_git.store.base import Fetched, Publisher
 from loopx_git.store.driver import Driver, Job, Surroundings, facts_of

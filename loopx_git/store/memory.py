@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Sequence
 
 from loopx_git.errors import InvalidState
-from loopx_git.format.tree import MemoryTree
-from loopx_git.store.base import Commit, Draft, Fetched, Pushed, PushKind
+from loopx_git.ledger.commits import Commit, Draft
+from loopx_git.ledger.tree import MemoryTree
+from loopx_git.store.base import Fetched, Pushed, PushKind
 
 
 class MemoryObjects:

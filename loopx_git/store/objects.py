@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState
-from loopx_git.format.snapshot import BLOB_MAX
-from loopx_git.store.base import Commit, Draft, Signature
+from loopx_git.ledger.commits import Commit, Draft, Signature
+from loopx_git.ledger.snapshot import BLOB_MAX
 
 if TYPE_CHECKING:
     import pygit2

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from loopx_git.errors import InvalidState
 from loopx_git.format import message
-from loopx_git.store.base import Objects
+from loopx_git.ledger.commits import Objects
 from loopx_git.store.environment import scrubbed
 from loopx_git.store.process import run
 

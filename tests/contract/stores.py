@@ -7,7 +7,8 @@ from pathlib import Path
 
 from servers import clean_env
 
-from loopx_git.store.base import Objects, Publisher
+from loopx_git.ledger.commits import Objects
+from loopx_git.store.base import Publisher
 from loopx_git.store.coord import ensure_coord
 from loopx_git.store.environment import scrubbed, transport_settings, with_config
 from loopx_git.store.local import LocalPublisher

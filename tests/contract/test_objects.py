@@ -15,11 +15,11 @@ from stores import run
 
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout
-from loopx_git.format.snapshot import BLOB_MAX, TreeSnapshot
-from loopx_git.store.base import Draft, Objects, Signature
+from loopx_git.ledger.commits import Draft, Objects, Signature
+from loopx_git.ledger.snapshot import BLOB_MAX, TreeSnapshot
+from loopx_git.ledger.validation import Checker, check_state
 from loopx_git.store.memory import MemoryObjects
 from loopx_git.store.objects import COMMIT_MAX, PygitObjects
-from loopx_git.store.validate import Checker, check_state
 
 AUTHOR = Signature("codex-1", "codex-1@agents.loopx.invalid")
 NOWHERE = "1234567890" * 4

@@ -15,15 +15,16 @@ from stores import ENV, REF, Place, Store, run
 from loopx_git.core.commands import AddTodo, Init, OnTodo, RegisterPeer
 from loopx_git.core.table import Operation
 from loopx_git.errors import HeldByAnother, InvalidState, NotAllowed, NotInitialised, RemoteFailure
-from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.ledger.commits import Draft, Signature
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.validation import Checker
 from loopx_git.store import local, remote
-from loopx_git.store.base import Draft, Fetched, PushKind, Signature
+from loopx_git.store.base import Fetched, PushKind
 from loopx_git.store.coord import PENDING, damage, ensure_coord
 from loopx_git.store.environment import scrubbed
 from loopx_git.store.ledger import Ledger
 from loopx_git.store.memory import MemoryObjects
 from loopx_git.store.pending import PendingFolder
-from loopx_git.store.validate import Checker
 
 KINDS = ["memory", "local", "path", "file"]
 AUTHOR = Signature("codex-1", "codex-1@agents.loopx.invalid")

@@ -33,8 +33,8 @@ from loopx_git.core.table import Operation
 from loopx_git.core.todo import Status, Todo
 from loopx_git.errors import NotAllowed
 from loopx_git.format import layout
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.format.tree import MemoryTree
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.tree import MemoryTree
 
 LAPSED_AGE = 7200 + 61.0
 

@@ -190,8 +190,8 @@ def test_a_claim_that_cannot_be_read_covers_nothing_and_that_is_said() -> None:
     from loopx_git.core.times import parse_time
     from loopx_git.format import layout, policy_file
     from loopx_git.format.record import dump
-    from loopx_git.format.snapshot import TreeSnapshot
-    from loopx_git.format.tree import MemoryTree
+    from loopx_git.ledger.snapshot import TreeSnapshot
+    from loopx_git.ledger.tree import MemoryTree
 
     now = parse_time("2026-01-01T00:00:00Z")
     todo = "todo_0123456789ab"

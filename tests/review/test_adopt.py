@@ -248,7 +248,7 @@ def forged_adoption(memory: Memory, good: str, foreign: str, *, files: dict[str,
         f"adopt by bob\n\nLoopx-Op: adopt\nLoopx-Agent: bob\nLoopx-Session: s\n"
         f"Loopx-Request: {secrets.token_hex(16)}\nLoopx-Nonce: {secrets.token_hex(16)}\nLoopx-Version: 0\n"
     )
-    from loopx_git.store.base import Draft, Signature
+    from loopx_git.ledger.commits import Draft, Signature
 
     bob = Signature("bob", "bob@agents.loopx.invalid")
     return memory.objects.build(foreign, Draft(files, text, bob, bob, memory.first.clock.wall(), good))

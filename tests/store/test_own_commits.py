@@ -13,7 +13,7 @@ from clones import COORD, Clone, World, populate
 from loopx_git.client.client import Client
 from loopx_git.core.change import ChangeSet, PutLease, PutTodo
 from loopx_git.errors import InternalError
-from loopx_git.format import group
+from loopx_git.ledger import group
 
 
 def _lease(change: ChangeSet, **fields: Any) -> ChangeSet:

@@ -23,12 +23,12 @@ from loopx_git.core.change import Actor, Op
 from loopx_git.core.commands import AddTodo, Command, OnTodo
 from loopx_git.core.table import Operation
 from loopx_git.errors import Contention, HeldByAnother, LoopXError, NotYourClaim, OutcomeUnknown, RemoteFailure
+from loopx_git.ledger.validation import Checker
 from loopx_git.store import transaction as tx
 from loopx_git.store.base import Fetched, Pushed, PushKind
 from loopx_git.store.driver import Driver
 from loopx_git.store.memory import MemoryPublisher
 from loopx_git.store.pending import Pending
-from loopx_git.store.validate import Checker
 
 ACTORS = (ALICE, BOB, CAROL, Actor("alice", "another-session"))
 LIMITS = {"budget": 30.0, "fresh_after": 2.0}

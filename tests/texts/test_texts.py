@@ -21,9 +21,9 @@ from loopx_git.core.table import Operation
 from loopx_git.core.todo import Status, Todo
 from loopx_git.errors import InvalidState, UsageError
 from loopx_git.format import files, layout
-from loopx_git.format.encode import encode
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.format.tree import MemoryTree
+from loopx_git.ledger.encode import encode
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.tree import MemoryTree
 
 LINES = [
     "fix: the bug", "- x", "-x", "--force", "-h", "@x", "true", "no", "null", "~", "2026", "1e3", "0x10", "010",

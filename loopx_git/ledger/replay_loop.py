@@ -10,7 +10,7 @@ from loopx_git.core.lease import Lease
 from loopx_git.core.loop import Loop, LoopStatus
 from loopx_git.errors import InvalidState
 from loopx_git.format.message import Message
-from loopx_git.format.snapshot import TreeSnapshot
+from loopx_git.ledger.snapshot import TreeSnapshot
 
 
 def command_of(

@@ -46,8 +46,8 @@ from loopx_git.core.table import FORCEABLE, NEEDS_CLAIM, Effect, Operation, look
 from loopx_git.core.todo import Note, Status
 from loopx_git.errors import LoopXError
 from loopx_git.format import files, layout, message, record
-from loopx_git.store.base import Signature
-from loopx_git.store.validate import Checker, Fault
+from loopx_git.ledger.commits import Signature
+from loopx_git.ledger.validation import Checker, Fault
 
 # -- long random histories
 

@@ -16,8 +16,8 @@ from loopx_git.core.todo import SETTABLE, Status, Todo
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout
 from loopx_git.format.layout import PathKind
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.format.tree import OverlayTree, Tree
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.tree import OverlayTree, Tree
 
 #: Fields that operations alone write: field -> what is wrong with a hand that sets it.
 _OURS = {

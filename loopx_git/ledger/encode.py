@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopx_git.core.change import ChangeSet, PutFormat, PutGoal, PutLease, PutLoop, PutPeer, PutPolicy, PutTodo
 from loopx_git.format import files, layout, loop_record, policy_file, record, version
 from loopx_git.format.message import Message
-from loopx_git.format.tree import Tree
+from loopx_git.ledger.tree import Tree
 
 
 def encode(change: ChangeSet, tree: Tree | None) -> dict[str, bytes | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopx_git.format.tree import MemoryTree, OverlayTree
+from loopx_git.ledger.tree import MemoryTree, OverlayTree
 
 #: Few names, so that paths meet; a name of a file is never one of a folder.
 FOLDERS = st.lists(st.sampled_from(["a", "b", "aa"]), max_size=3).map("/".join)

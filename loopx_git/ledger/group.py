@@ -8,9 +8,9 @@ from loopx_git.core.change import Actor, ChangeSet
 from loopx_git.core.commands import Command
 from loopx_git.core.lease import Moment
 from loopx_git.core.plan import plan
-from loopx_git.format.encode import encode
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.format.tree import OverlayTree
+from loopx_git.ledger.encode import encode
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.tree import OverlayTree
 
 
 def plan_group(

@@ -10,10 +10,10 @@ from loopx_git.core.lease import Moment
 from loopx_git.core.plan import plan
 from loopx_git.core.plan_setup import subject
 from loopx_git.errors import LoopXError
-from loopx_git.format.edits import Edit, edits
-from loopx_git.format.encode import encode
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.format.tree import OverlayTree, Tree
+from loopx_git.ledger.encode import encode
+from loopx_git.ledger.manual_edits import Edit, edits
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.tree import OverlayTree, Tree
 
 #: What stands as the reason of an operator's update while an adoption is planned.
 REASON = "adopted from a foreign commit"

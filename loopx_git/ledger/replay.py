@@ -39,13 +39,14 @@ from loopx_git.core.times import after as ending
 from loopx_git.core.times import parse_time
 from loopx_git.core.todo import Todo
 from loopx_git.errors import InvalidState, LoopXError
-from loopx_git.format import files, layout, loop_record, record, replay_loop
-from loopx_git.format.adoption import plan_adoption
-from loopx_git.format.encode import encode, message_of
+from loopx_git.format import files, layout, loop_record, record
 from loopx_git.format.layout import PathKind, Place
 from loopx_git.format.message import Message
-from loopx_git.format.snapshot import TreeSnapshot
-from loopx_git.format.tree import Tree
+from loopx_git.ledger import replay_loop
+from loopx_git.ledger.adoption import plan_adoption
+from loopx_git.ledger.encode import encode, message_of
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,71 @@
+"""Commits as the ledger sees them, and the seam to where they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from loopx_git.ledger.tree import Tree
+
+#: Told how many of how many commits are checked, for a progress line.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A person as a commit names one."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit as read: ids are 40 hex digits, `time` is the author's, UTC."""
+
+    oid: str
+    parents: tuple[str, ...]
+    message: str
+    author: Signature
+    committer: Signature
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a new commit is made of. `files` maps path -> bytes (None removes); `time` is UTC. `onto` is the commit
+    whose tree `files` changes, where that is not the parent."""
+
+    files: Mapping[str, bytes | None]
+    message: str
+    author: Signature
+    committer: Signature
+    time: datetime
+    onto: str | None = None
+
+
+class Objects(Protocol):
+    """Commits and their trees. Ids that are asked for must exist, else InvalidState."""
+
+    def tree(self, commit: str) -> Tree:
+        """The files of a commit."""
+
+    def commit(self, oid: str) -> Commit:
+        """One commit."""
+
+    def signature(self, oid: str) -> tuple[bytes, bytes] | None:
+        """(signature, what was signed) of a commit, or None where it has none."""
+
+    def build(self, parent: str | None, draft: Draft) -> str:
+        """Write a commit on `parent` (None: a root) and return its id. No ref moves."""
+
+    def changed(self, parent: str | None, oid: str) -> Sequence[str]:
+        """The paths that differ between two commits' trees (None: the empty tree)."""
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """True when `old` is `new` or lies in its history; False also for an id that is not here."""
+
+    def between(self, old: str | None, new: str, limit: int) -> Sequence[str]:
+        """The ids after `old` (None: from the root) up to `new`, oldest first; the newest `limit` of them."""
