@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-_COMMAND = re.compile(r"(?<![\w-])git(?: (?:'[^']*'|[^\s;,('](?:[^\s;,']|'[^']*'|,(?=\S))*))+")
+_COMMAND = re.compile(r"(?<![\w-])git(?= [a-z-])(?: (?:'[^']*'|[^\s;,('](?:[^\s;,']|'[^']*'|,(?=\S))*))+")
 #: Commands of ours whose answer depends on who acts, by their words after `git loopx`.
 _ACTS = re.compile(
     r"todo (claim|next|update|reopen|transfer|list .*--(ready|mine))|task-lease (acquire|renew)|land|run\b|sync\b"

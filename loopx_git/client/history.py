@@ -128,7 +128,7 @@ class History:
         if fetched.error is not None:
             raise RemoteFailure(
                 f"the coordination ref cannot be read: {fetched.error}",
-                hint="git loopx verify --offline checks what was fetched last",
+                hint="what was fetched last: git loopx verify --offline",
             )
         if fetched.tip is None:
             raise not_initialised()

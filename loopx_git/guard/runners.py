@@ -44,7 +44,7 @@ def refuse(place: Place, repository: Repository, *, force: bool) -> None:
         lines = "\n".join(f'  .husky/{name}: git-loopx guard hook {name} "$@"' for name in NAMES)
         raise NotAllowed(
             f"husky's hooks are part of the code here; add to them:\n{lines}",
-            hint="git loopx guard install --force writes these lines for you",
+            hint="what writes these lines for you: git loopx guard install --force",
             about={"folder": ".husky"},
         )
     if place.kind is Kind.HUSKY:
@@ -52,13 +52,13 @@ def refuse(place: Place, repository: Repository, *, force: bool) -> None:
     if place.tracked:
         raise NotAllowed(
             f"the hooks in {place.folder} are part of the code here",
-            hint="git loopx guard install --force writes into that folder",
+            hint="what writes into that folder: git loopx guard install --force",
             about={"folder": place.folder},
         )
     if place.foreign:
         raise NotAllowed(
             f"core.hooksPath names {place.folder}, which is outside of this repository and may serve others too",
-            hint="git loopx guard install --force writes into that folder",
+            hint="what writes into that folder: git loopx guard install --force",
             about={"folder": place.folder},
         )
 

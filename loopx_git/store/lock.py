@@ -124,7 +124,7 @@ def make_folder(folder: str) -> None:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise InvalidState(
-            f"cannot create {folder}: {error.strerror}", hint="loopx keeps its state inside the git directory"
+            f"cannot create {folder}: {error.strerror}", hint="loopx keeps its state in .git"
         ) from None
     if os.path.islink(folder):
         raise InvalidState(f"{folder} is a symbolic link", hint=f"ls -l {folder}")

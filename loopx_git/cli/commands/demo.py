@@ -50,4 +50,4 @@ def main(face: Face, keep: bool, budget: float) -> None:
     }  # fmt: skip
     face.emit("demo", payload, lines)
     if not proved:
-        raise CheckFailed("the proof does not hold", hint="git loopx demo --keep keeps the repositories to look at")
+        raise CheckFailed("the proof does not hold", hint="keep the repositories: git loopx demo --keep")
