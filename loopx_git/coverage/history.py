@@ -84,7 +84,7 @@ class Ledger:
         self.whole()
         root = self.objects.between(None, self.tip, 10**9)[0]
         if self.objects.commit(root).parents:
-            raise InvalidState("the ledger's history is cut here", hint="git loopx review check in a fresh clone")
+            raise InvalidState("the ledger's history is cut here", hint="in a fresh clone: git loopx review check")
         return root
 
     def worth(

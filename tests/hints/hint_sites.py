@@ -13,7 +13,16 @@ from loopx_git.cli.next_command import commands
 
 ROOT = Path(loopx_git.__file__).parent
 #: Constructors and functions of ours whose argument at this place is a hint.
-_POSITIONAL = {"Reason": 2, "Unmet": 1, "_waits": 3, "_refuse": 3, "Check": 3, "Finding": 4, "explained": 2}
+_POSITIONAL = {
+    "Reason": 2,
+    "Rule": 1,
+    "Unmet": 1,
+    "_waits": 3,
+    "_refuse": 3,
+    "Check": 3,
+    "Finding": 4,
+    "explained": 2,
+}
 _NAMED = frozenset({"hint", "way", "way_on", "command", "way_out"})
 #: Words that stand for something of the reader's own: nobody can paste them as they are.
 PLACEHOLDER = re.compile(r"\b(?:[A-Z]{2,}(?:_[A-Z]+)*|A\.\.B)\b|\.\.\.")
@@ -56,10 +65,6 @@ def _texts(tree: ast.Module) -> Iterator[str]:
                 name = getattr(target, "id", getattr(target, "attr", ""))
                 if name in ("hint", "way", "way_on", "WHO_ACTS", "_AGAIN"):
                     yield from _of(node.value)
-                elif name == "RULES" and isinstance(node.value, ast.Dict):
-                    for value in node.value.values:
-                        if isinstance(value, ast.Tuple) and len(value.elts) == 3:
-                            yield from _of(value.elts[2])
         elif isinstance(node, ast.FunctionDef) and node.name in ("who_acts", "_scope_hint", "_others", "way"):
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Return) and inner.value is not None:

@@ -42,6 +42,7 @@ UNPASTED = {
     "git init --object-format=sha1": "makes another repository",
     "git init": "makes another repository",
     "git config loopx.sign true": "there is no key here",
+    "git commit --amend": "edits the user's commit",
     "git push": "pushes the user's code",
 }
 #: Filled-in commands without a scenario, with the reason.
@@ -61,15 +62,22 @@ LEFT: dict[Key, str] = {
     ("review/range.py", "git fetch --unshallow {}"): "needs a pull request; tests/review",
     ("review/range.py", "git fetch {}"): "needs a pull request; tests/review",
     ("review/range.py", "git fetch {} {}"): "needs a pull request; tests/review",
-    ("review/check.py", "git loopx todo show {}"): "needs a pull request; tests/review",
-    ("review/check.py", "git loopx todo claim {}"): "needs a pull request; tests/review",
     ("store/local.py", "git symbolic-ref {}"): "needs a coordination ref that is a symbolic one; tests/contract",
     ("store/objects.py", "git -C {} fsck"): "needs damaged objects; tests/environment",
-    ("guard/verdict.py", "git loopx task-lease renew {}"): "said by a hook; tests/guard",
-    ("guard/verdict.py", "git loopx task-lease renew {} --ttl 2h"): "said by a hook; tests/guard",
-    ("guard/verdict.py", "git loopx todo claim {}"): "said by a hook; tests/guard",
-    ("guard/verdict.py", "git loopx todo claim {} --resume"): "said by a hook; tests/guard",
-    ("guard/verdict.py", "git loopx todo show {}"): "said by a hook; tests/guard",
+    (
+        "coverage/rules.py",
+        "git loopx task-lease renew {}",
+    ): "said of a path or a commit; tests/guard and tests/review",
+    (
+        "coverage/rules.py",
+        "git loopx task-lease renew {} --ttl 2h",
+    ): "said of a path or a commit; tests/guard and tests/review",
+    ("coverage/rules.py", "git loopx todo claim {}"): "said of a path or a commit; tests/guard and tests/review",
+    (
+        "coverage/rules.py",
+        "git loopx todo claim {} --resume",
+    ): "said of a path or a commit; tests/guard and tests/review",
+    ("coverage/rules.py", "git loopx todo show {}"): "said of a path or a commit; tests/guard and tests/review",
     ("core/resolve.py", "git config loopx.agent {}"): "has a test of its own below",
 }
 
