@@ -12,6 +12,7 @@ from loopx_git.core.commands import AddTodo, CreateGoal
 from loopx_git.core.lease import Ended, Lease
 from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.core.peer import ClaimMode
+from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import Operation
 from loopx_git.core.todo import Status
 from loopx_git.errors import LoopXError
@@ -87,6 +88,17 @@ def test_a_forged_completion_under_a_soft_claim_is_named(world: World, changes: 
     oid = world.first.on(Operation.COMPLETE, 0, ALICE).oid
     assert oid is not None
     assert named(world, changed(world, oid, **changes))
+
+
+def test_a_check_of_its_own_is_asked_for_under_a_soft_claim_too(world: World) -> None:
+    """There is no lease to renew while it runs."""
+    world.first.submit(AddTodo(tid(6), "checked", "ideas", validate=("make", "test")))
+    world.first.on(Operation.CLAIM, 6, ALICE)
+    with pytest.raises(NeedsValidation) as needed:
+        world.first.on(Operation.COMPLETE, 6, ALICE)
+    assert (needed.value.argv, needed.value.lease.holder) == (("make", "test"), None)
+    world.first.on(Operation.COMPLETE, 6, ALICE, validated=("make", "test"))
+    assert world.todo(6).status is Status.COMPLETED and not world.faults()
 
 
 def test_only_who_has_a_soft_claim_completes(world: World) -> None:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from servers import git_daemon, http_backend
 
 from loopx_git.client.client import Client
 from loopx_git.core.change import Op
+from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.coverage.policy import parse
 from loopx_git.errors import InvalidState
 from loopx_git.format.message import Message
@@ -346,6 +347,9 @@ def test_accounts_map_to_agents() -> None:
     assert bot.why_not(message_of("codex-2")) == ""
     assert bot.why_not(message_of("bot-7"))
     assert bot.why_not(message_of("codex-1", "forced"))
+    # A note without the claim has a reason and is no forced operation; nothing else hides behind that reason.
+    assert bot.why_not(message_of("codex-1", NOTE_REASON)) == ""
+    assert bot.why_not(replace(message_of("codex-1", NOTE_REASON), op=Op.RELEASE))
     anna = pusher_of(guard, {"GL_USERNAME": "anna"})
     assert anna is not None
     assert anna.why_not(message_of("anna@example.com")) == ""

@@ -61,6 +61,8 @@ def test_a_note_of_another_needs_no_claim_and_leaves_it_alone(alice: Clone, bob:
     urgent = ["--priority", "0", "--label", "now", "--force", "--reason", "urgent"]
     assert bob.run("todo", "update", todo, *urgent, agent="bob").json["lease"] == before
     assert [note["agent"] for note in alice.show(todo)["todo"]["notes"]] == ["bob", "bob"]
+    told = alice.run("log", "--todo-id", todo, json=False).out
+    assert "a note without the claim" in told and "forced: a note" not in told and "forced: urgent" in told
     alice.run("todo", "complete", todo, "--epoch", "1", agent="alice")
     assert alice.verified()["ok"]
 

@@ -9,6 +9,7 @@ import click
 from loopx_git.cli.cells import cut
 from loopx_git.cli.face import Face, command, complete_todo
 from loopx_git.cli.output import relative, safe
+from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.errors import UsageError
 
 #: Fields that change with an operation whose name, agent and time say it already.
@@ -74,5 +75,6 @@ def _line(entry: dict[str, Any], when: str) -> str:
     if entry.get("renew"):
         line += f"  (renews {len(entry['renew'])})"
     if entry.get("reason"):
-        line += f"  forced: {entry['reason']}"
+        # A note without the claim has a reason, and is no operation that anybody forced.
+        line += f"  {entry['reason']}" if entry["reason"] == NOTE_REASON else f"  forced: {entry['reason']}"
     return safe(line)
