@@ -12,8 +12,9 @@ from loopx_git.core.todo import Todo
 from loopx_git.errors import InternalError, InvalidState
 from loopx_git.format import message
 from loopx_git.ledger.commits import Commit, Objects, Progress
+from loopx_git.ledger.inverse import Finding
 from loopx_git.ledger.manual_edits import edits
-from loopx_git.ledger.replay import Finding, check_adoption, check_step
+from loopx_git.ledger.replay import check_adoption, check_step
 from loopx_git.ledger.snapshot import TreeSnapshot
 
 #: How many of the newest commits a clone's first fetch checks; the rest is left to `verify`.
