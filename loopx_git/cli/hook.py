@@ -1,4 +1,4 @@
-"""`git loopx guard hook`: a git hook's run, without the command tree, and with its own end of every error."""
+"""`git loopx guard hook`: runs a git hook without the command tree, and turns errors into exit codes itself."""
 
 from __future__ import annotations
 

@@ -94,8 +94,8 @@ class Client(BaseClient):
         ttl: int | str | None = "unset", resume: bool = False,
         on_lost: Callable[[NotYourClaim], None] | None = None,
     ) -> Hold:  # fmt: skip
-        """A context manager that claims a todo under a session of its own and renews it in the background. What this
-        client's session holds already is gone on with; `resume` takes over from another session of the same agent."""
+        """A context manager that claims a todo under a session of its own and renews it in the background. A claim
+        that this client's session holds already is kept; `resume` takes over from another session of the agent."""
         from loopx_git.client.arguments import converted
         from loopx_git.client.hold import Hold
 

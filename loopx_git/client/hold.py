@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class Hold:
-    """A claim under a session of its own, renewed each third of its ttl by a thread. What the caller's session holds
-    already is gone on with; `resume` takes over from another session of the same agent.
+    """A claim under a session of its own, renewed each third of its ttl by a thread. A claim that the caller's
+    session holds already is kept and renewed; `resume` takes over from another session of the same agent.
 
     `checkpoint()` raises NotYourClaim once the claim is lost; `on_lost` is called at that moment, from the
     thread. A renewal whose outcome is unknown keeps the claim until the holder's own deadline, then it counts as

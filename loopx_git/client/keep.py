@@ -104,7 +104,7 @@ class Keeper:
     def _renew(self, client: BaseClient) -> bool:
         """One renewal; False when it is not known what came of it."""
         began = self._now()
-        # No longer than the claim lasts: whoever waits for this thread to end waits for nothing else.
+        # A renewal takes no longer than the claim lasts, because whoever ends the hold waits for this thread.
         budget = max(1.0, min(self._client.connection.settings.timeout, self._until - began))
         client.connection.settings = replace(client.connection.settings, timeout=budget)
         try:

@@ -108,7 +108,7 @@ def pick(
 
 def free_for(client: BaseClient, tip: str, paths: Sequence[str]) -> tuple[Todo, int] | None:
     """The todo that the caller could claim as the claims stood at `tip`, and whose scope covers most of the paths
-    (how many). A person, who is no peer, is told of one that anybody could claim. No network."""
+    (how many). A person is not a peer, and gets a todo that anybody could claim. No network."""
     snapshot, actor = client.connection.ledger.snapshot(tip), client.connection.actor()
     peer = peer_of(snapshot, actor, client) if actor.is_agent else None
     return covering(snapshot, peer, actor, client.moment(), paths)

@@ -123,7 +123,7 @@ def _work(
     """The command under the claim, and what becomes of it."""
     view, session = taken.view, taken.session
     lease = view.lease.lease
-    how = "claimed by" if taken.acquired else "is gone on with by"
+    how = "claimed by" if taken.acquired else "already held by"
     say(f"{view.id} {how} {lease.holder} (epoch {lease.epoch}): {view.todo.title}")
     who: dict[str, Any] = {"agent": agent, "session": session}
     try:

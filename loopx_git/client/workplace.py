@@ -49,8 +49,8 @@ class Workplace:
 def prepare(client: BaseClient, view: TodoView, *, branch: bool, worktree: bool) -> Workplace:
     """Make what was asked for, or BadPlace, with nothing left of what was begun.
 
-    The branch that the todo records is gone on with; a new one begins at HEAD. What the user has checked out is never
-    touched: only a worktree is a place where the branch is checked out, and only one that is this repository's.
+    If the todo records a branch, that branch is used. Otherwise a new branch begins at HEAD. What the user has
+    checked out is never touched: the branch is checked out only in a worktree, and only in one of this repository.
     """
     if not branch and not worktree:
         return Workplace(client.connection.repository.cwd)
@@ -168,8 +168,8 @@ class _Desk:
         return self.place
 
     def _standing(self, name: str) -> Workplace:
-        """What stands where the worktree belongs: gone on with if it is a worktree of this repository on the todo's
-        branch, and refused if it is anything else. It is never changed here."""
+        """Use the folder that is where the worktree belongs, if it is a worktree of this repository on the todo's
+        branch. Refuse anything else. The folder is never changed here."""
         folder, repository = self.folder, self.client.connection.repository
         look = f"look at it: ls -la {shlex.quote(folder)}"
         if os.path.islink(folder) or not os.path.isdir(folder):

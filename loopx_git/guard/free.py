@@ -54,6 +54,6 @@ class Finder:
         try:
             found = free_for(self._client(), self._tip, paths)
         except LoopXError:
-            # The denial stands without a hint; whoever claims is told of the same error by that command.
+            # The denial stands without a hint; the command that claims reports the same error.
             return None
         return None if found is None else Free(found[0].id, found[0].alias, found[0].title, found[1])

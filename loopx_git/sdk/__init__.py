@@ -20,8 +20,9 @@ class LoopXClient(Client):
         client = LoopXClient(agent="codex-1")
         view = client.todo.claim(todo_id="todo_ab12cd34ef56", ttl=600)
 
-    `agent`, `session`, `remote`, `ref` and `timeout` (seconds) are what the command line's flags are; what is
-    not given comes from LOOPX_*, git config and .loopx/config.toml. `env` replaces the process's environment.
+    `agent`, `session`, `remote`, `ref` and `timeout` (seconds) are what the command line's flags are. An argument
+    that is not given is read from LOOPX_*, git config or .loopx/config.toml. `env` replaces the process's
+    environment.
     Methods raise the errors of `loopx_git.errors`; one that raises has written nothing, except OutcomeUnknown,
     which says that the same call again finds out.
     """

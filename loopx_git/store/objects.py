@@ -282,7 +282,7 @@ class GitTree:
                 hint="git loopx verify",
                 about={"file": path},
             )
-        # The header alone: an object of any size is not brought into memory to be told its size.
+        # Only the header is read: the size of a large object is known without loading the object.
         objects, oid = self.objects, entry.id
         size = objects.read(lambda: objects.repo.odb.read_header(oid)[1], str(oid))
         if size > BLOB_MAX:

@@ -24,7 +24,7 @@ def test_what_the_session_holds_is_gone_on_with(ledger: World, alice: Clone) -> 
     held = alice.run("todo", "claim", todo, "--ttl", "1h", agent="alice").json["lease"]
     done = run(alice, "mine-X")
     assert done.out.splitlines()[0] == f"1 {held['session']}"
-    assert "is gone on with by alice (epoch 1)" in done.err
+    assert "already held by alice (epoch 1)" in done.err
     assert len(ledger.claims(todo)) == 1
     assert [entry["op"] for entry in ledger.log()][-3:] == ["claim", "renew", "complete"]
     assert alice.verified()["ok"]

@@ -38,9 +38,9 @@ def main(
 
     The command finds LOOPX_TODO, LOOPX_GOAL, LOOPX_AGENT, LOOPX_SESSION, LOOPX_EPOCH, LOOPX_TODO_FILE (and
     LOOPX_BRANCH) in its environment. The claim is renewed while it works; if it is lost, the command gets TERM, then
-    KILL. Its output passes through unchanged; what loopx says goes to standard error. A todo that the agent's session
-    holds already is gone on with. Where the place (--branch, --worktree) cannot be prepared, nothing is claimed, and
-    --next passes that todo over.
+    KILL. Its output passes through unchanged; what loopx says goes to standard error. If the agent's session
+    holds the todo already, its claim is kept. Where the place (--branch, --worktree) cannot be prepared, nothing is
+    claimed, and --next passes that todo over.
 
     Exit: the command's code, or 128 and its signal. 11, 15 or 17: nothing was claimed, nothing was run. 12: the claim
     was lost. With --repeat: the first code that is not 0, else 15 if todos were passed over, else 0.
