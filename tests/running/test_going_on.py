@@ -39,7 +39,7 @@ def test_another_session_of_the_agent_keeps_it_unless_resume_is_given(
     bob.run("todo", "claim", todo, agent="alice")
     answer = run(alice, todo, *more, code=11)
     assert "another session of alice" in answer.error["message"]
-    assert f"git loopx run --todo-id {todo} --resume -- " in answer.error["hint"]
+    assert f"git loopx run --todo-id {todo} --resume --agent alice -- " in answer.error["hint"]
     assert alice.git("branch", "--list", "loopx/*") == ""
     assert run(alice, todo, *more, "--resume").out.splitlines()[0].startswith("2 r-")
     assert [claim.get("prev") for claim in ledger.claims(todo)] == [None, "alice@1"]
