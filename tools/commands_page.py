@@ -12,8 +12,9 @@ _HEAD = """# Commands
 
 `git loopx COMMAND -h` prints the same. This page is made from the program: `make pages`.
 
-Every command takes the options of the first block, before or after its name. Every write takes `--dry-run`. With
-`--json` one object goes to standard output, an error as one object to standard error; [exit codes](exit-codes.md).
+The options of the first block stand before a command's name or after it; after it, one that would have no effect is
+refused. Every write takes `--dry-run`. With `--json` one object goes to standard output, an error as one object to
+standard error; [exit codes](exit-codes.md).
 """
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,6 +51,9 @@ _ONE = {
     param: spellings for param, spellings, _ in _COMMON if param in ("folder", "agent", "session", "remote", "ref")
 }
 
+#: Who acts, for commands that act for nobody.
+ACTOR = ("agent", "session")
+
 #: Flags that are repeated, one word each: parameter -> spelling.
 _REPEATED = {
     "scope": "--scope", "requires": "--requires", "exclude": "--exclude", "depends_on": "--depends-on",
@@ -71,15 +74,30 @@ def _two(param: str, before: str, after: str) -> UsageError:
 class Face:
     """One command's run: its client (opened when first used) and its output."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], after: Collection[str] = ()) -> None:
         self.values = values
-        environ = os.environ
-        self.output = Output(
-            as_json=bool(values.get("as_json")), color=wants_color(values.get("color"), environ, sys.stdout)
-        )
+        #: The common options that stand after the command's name.
+        self.after = after
+        self.settle()
         self._client: Client | None = None
         #: Whether the command is one that writes and was not a dry run; whether it is one that always writes.
         self.changes = self.writes = False
+
+    def settle(self) -> None:
+        """Take the output from the values, as they are now."""
+        self.output = Output(
+            as_json=bool(self.values.get("as_json")),
+            color=wants_color(self.values.get("color"), os.environ, sys.stdout),
+        )
+
+    def refuse(self, unused: Sequence[str], *, why: str = "", instead: str = "") -> None:
+        """Refuse a common option that would have no effect, where it was asked of this very command."""
+        for param, spellings, _ in _COMMON:
+            if param in unused and param in self.after:
+                path = click.get_current_context().command_path
+                raise UsageError(
+                    f"{path} has no use for {spellings[0]}{why}", hint=instead or f"leave out {spellings[0]}"
+                )
 
     @property
     def client(self) -> Client:
@@ -156,17 +174,22 @@ class Face:
 
 
 def command(
-    name: str, *, example: str, acts: bool = True, writes: bool = False
+    name: str, *, example: str, unused: Sequence[str] = (), instead: str = "", writes: bool = False
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """A click command whose function gets a Face first. `example` closes its help. A command that never acts
-    for an agent leaves out nothing: the options are the same everywhere. `writes` marks one that changes something
-    and has no `--dry-run`."""
+    """A click command whose function gets a Face first. `example` closes its help. `unused` are the common options
+    that it has no use for (ACTOR: it acts for nobody): after its name they are refused, with `instead` as what was
+    meant; before it they are the setting of a whole session, as a variable is. `writes` marks one that changes
+    something and has no `--dry-run`."""
 
     def wrap(function: Callable[..., None]) -> click.Command:
         @functools.wraps(function)
         def run(*args: Any, **values: Any) -> None:
             context = click.get_current_context()
             given = {param: values.pop(param, None) for param, _, _ in _COMMON}
+            face = Face(given, {param for param, value in given.items() if value is not None})
+            face.refuse(unused, instead=instead)
+            if values.get("fresh") and values.get("offline"):
+                raise UsageError("--fresh asks the remote and --offline does not", hint="leave out one of the two")
             for level in (context.parent, context.parent.parent if context.parent else None):
                 for key, value in (level.params if level is not None else {}).items():
                     if given.get(key) is None:
@@ -175,7 +198,7 @@ def command(
                         raise _two(key, str(value), str(given[key]))
             if values.get("claimed_by") not in (None, given["agent"]) and given["agent"] is not None:
                 raise _two("agent", str(given["agent"]), str(values["claimed_by"]))
-            face = Face(given)
+            face.settle()
             face.changes, face.writes = values.get("dry_run") is False, writes
             _warn_of_joined(face, values)
             try:
@@ -200,7 +223,7 @@ def command(
         taken = {opt for param in getattr(function, "__click_params__", []) for opt in param.opts}
         for param, spellings, settings in reversed(_COMMON):
             free = [spelling for spelling in spellings if spelling not in taken]
-            made = click.option(*free, param, **settings)(made)
+            made = click.option(*free, param, **{**settings, "hidden": param in unused})(made)
         epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
         return click.command(name, epilog=epilog, context_settings=HELP)(made)
 

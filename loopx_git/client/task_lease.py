@@ -103,9 +103,10 @@ def acquire(
     ttl: int | str | None,
     agent_id: str | None = None,
     session: str | None = None,
+    goal_id: str | None = None,
 ) -> TodoView:
     """As `task_lease.acquire`, with all that a claim tells: the former holder, warnings."""
-    view = Todos(client).claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, exclusive=True)
+    view = Todos(client).claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, goal_id=goal_id, exclusive=True)
     if view.acquired or ttl in ("unset", view.lease.ttl):
         return view
     return replace(view, lease=TaskLease(client).renew(view.lease.id, ttl=ttl, agent_id=agent_id, session=session))

@@ -82,7 +82,7 @@ BAD_TODOS = {
     "todo_AAAA00000001": 17, "todo_aaaa000000011": 17, "nobody": 17, "eeee": 17, "todo_eeee0000": 17, "aaa": 17,
 }  # fmt: skip
 for command in ON_A_TODO:
-    typed = (*command, "--agent", "alice")
+    typed = ("--agent", "alice", *command)
     for todo, code in BAD_TODOS.items():
         bad(code, *typed, "--", todo)
     bad(2, *typed)
@@ -90,7 +90,7 @@ for command in ON_A_TODO:
         bad(2, *typed, FREE, HELD)
     bad(2, *typed, FREE, "--no-such-option")
 for command in ON_A_TODO[:11]:
-    typed = (*command, "--agent", "alice")
+    typed = ("--agent", "alice", *command)
     bad(2, *typed, FREE, "--todo-id", FREE)
     bad(17, *typed, OTHER, "--goal-id", "main")
     bad((2, 17), *typed, FREE, "--goal-id", "Not A Goal")

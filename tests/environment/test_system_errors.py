@@ -67,7 +67,7 @@ def folder(path: Path) -> None:
 def test_a_damaged_file_of_ours(clone: Clone, name: str, harm: Callable[[Path], None]) -> None:
     harm(clone.path / ".git/loopx" / name)
     for words in COMMANDS:
-        done = clone.run(*words, "--agent", "alice", check=None, json=False)
+        done = clone.run(*words, agent="alice", check=None, json=False)
         assert done.code in (0, 14, 16, 19), (words, done.err)
         assert "bug of loopx" not in done.err
         if done.code == 16:
@@ -80,7 +80,7 @@ def test_a_file_where_a_folder_should_be(clone: Clone, name: str) -> None:
     place.rename(clone.path.parent / "aside")
     place.write_text("x")
     for words in COMMANDS:
-        done = clone.run(*words, "--agent", "alice", check=None, json=False)
+        done = clone.run(*words, agent="alice", check=None, json=False)
         assert done.code in (0, 14, 16, 19), (words, done.err)
         assert "bug of loopx" not in done.err
         if done.code == 16:

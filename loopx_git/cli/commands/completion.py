@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 
 #: How git hands the words over: it calls `_git_loopx` for `git loopx ...` when its own completion is loaded.
 _BASH = """
@@ -13,7 +13,11 @@ _git_loopx() { local COMP_WORDS=("git-loopx" "${COMP_WORDS[@]:2}") COMP_CWORD=$(
 """
 
 
-@command("completion", example="git loopx completion bash >> ~/.bashrc")
+@command(
+    "completion",
+    unused=(*ACTOR, "folder", "remote", "ref", "timeout"),
+    example="git loopx completion bash >> ~/.bashrc",
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def main(face: Face, shell: str) -> None:
     """Print the completion script of a shell: commands, options, and the ids and aliases of the local state."""

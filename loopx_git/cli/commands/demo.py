@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.errors import CheckFailed
 
 
-@command("demo", example="git loopx demo")
+@command("demo", unused=(*ACTOR, "folder", "remote", "ref", "timeout"), example="git loopx demo")
 @click.option("--keep", is_flag=True, help="Keep the temporary folder and say where it is.")
 @click.option("--budget", type=click.FloatRange(5, 600), default=90.0, show_default=True, help="Seconds at most.")
 def main(face: Face, keep: bool, budget: float) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.output import safe
 from loopx_git.client.views import goal_json
 
 
-@command("list", example="git loopx goal list")
+@command("list", unused=ACTOR, example="git loopx goal list")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 def main(face: Face, fresh: bool, offline: bool) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.output import relative, safe
 from loopx_git.client.views import goal_json
 
 
-@command("show", example="git loopx goal show main")
+@command("show", unused=ACTOR, example="git loopx goal show main")
 @click.argument("goal", required=False)
 @click.option(
     "--format", "form", type=click.Choice(["text", "md"]), default="text", help="text, or md with every claim."

@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.output import safe
 
 
-@command("install", writes=True, example="git loopx guard install")
+@command("install", writes=True, unused=ACTOR, example="git loopx guard install")
 @click.option("--force", is_flag=True, help="Also write into a hooks folder that is tracked, or shared with others.")
 def main(face: Face, force: bool) -> None:
     """Let git run the guard before commits and pushes. A hook that is there is kept and runs first.

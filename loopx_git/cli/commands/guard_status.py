@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.output import safe
 from loopx_git.errors import CheckFailed
 
 
-@command("status", example="git loopx guard status")
+@command("status", unused=ACTOR, example="git loopx guard status")
 def main(face: Face) -> None:
     """Prove that git runs the guard: a commit is begun in a scratch index, and the hook must answer.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.output import safe
 
 
-@command("uninstall", writes=True, example="git loopx guard uninstall")
+@command("uninstall", writes=True, unused=ACTOR, example="git loopx guard uninstall")
 def main(face: Face) -> None:
     """Take the guard away and give back the hooks that were there, byte for byte."""
     from loopx_git.guard.install import uninstall

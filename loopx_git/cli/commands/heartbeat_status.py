@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.output import relative, safe
 from loopx_git.cli.show import lease_words
 from loopx_git.client.views import peer_json
 from loopx_git.core.times import format_time
 
 
-@command("status", example="git loopx heartbeat status")
+@command("status", unused=ACTOR, example="git loopx heartbeat status")
 @click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from loopx_git.cli.cells import cut
-from loopx_git.cli.face import Face, command, complete_todo
+from loopx_git.cli.face import ACTOR, Face, command, complete_todo
 from loopx_git.cli.output import relative, safe
 from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.errors import UsageError
@@ -18,7 +18,7 @@ _IMPLIED = frozenset({"claimed_by", "completed_at", "last_seen", "archived"})
 _VALUE_MAX = 60
 
 
-@command("log", example="git loopx log fix-login --limit 20")
+@command("log", unused=ACTOR, instead="git loopx log --by NAME", example="git loopx log fix-login --limit 20")
 @click.option("--todo-id", metavar="TODO", help="The same as the argument.")
 @click.option("--by", metavar="NAME", help="Only this agent's operations.")
 @click.option("--goal-id", metavar="GOAL", help="Only this goal.")

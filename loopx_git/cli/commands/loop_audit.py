@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.loop_lines import loop_line
 from loopx_git.cli.output import safe
 from loopx_git.errors import CheckFailed
 
 
-@command("audit", example="git loopx loop audit")
+@command("audit", unused=ACTOR, example="git loopx loop audit")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 def main(face: Face, offline: bool) -> None:
     """List the loops that hold a task and are halted or gone. Exit 0: none. Exit 19: some, each with its way out."""

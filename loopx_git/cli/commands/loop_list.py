@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.loop_lines import loop_line
 
 
-@command("list", example="git loopx loop list --fresh")
+@command("list", unused=ACTOR, example="git loopx loop list --fresh")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 def main(face: Face, fresh: bool, offline: bool) -> None:

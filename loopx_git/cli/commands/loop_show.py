@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.loop_lines import loop_line
 from loopx_git.cli.output import safe
 from loopx_git.core.times import format_time
 
 
-@command("show", example="git loopx loop show nightly")
+@command("show", unused=ACTOR, example="git loopx loop show nightly")
 @click.argument("name")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.client.views import peer_json
 
 
-@command("list", example="git loopx peer list")
+@command("list", unused=ACTOR, example="git loopx peer list")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 def main(face: Face, fresh: bool, offline: bool) -> None:

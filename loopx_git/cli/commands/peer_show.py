@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.output import relative
 from loopx_git.client.views import peer_json
 
 
-@command("show", example="git loopx peer show codex-1")
+@command("show", unused=ACTOR, instead="git loopx peer show NAME", example="git loopx peer show codex-1")
 @click.argument("name")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 
 
-@command("show", example="git loopx policy show")
+@command("show", unused=ACTOR, example="git loopx policy show")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 def main(face: Face, fresh: bool, offline: bool) -> None:

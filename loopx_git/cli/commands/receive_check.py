@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.errors import UsageError
 
 #: Most bytes of updates that are read; a push of 1,000 refs has about 150,000.
@@ -15,7 +15,9 @@ _INPUT_MAX = 4_000_000
 
 
 @command(
-    "receive-check", example="git loopx receive-check < updates    # hooks/pre-receive: exec git-loopx receive-check"
+    "receive-check",
+    unused=ACTOR,
+    example="git loopx receive-check < updates    # hooks/pre-receive: exec git-loopx receive-check",
 )
 @click.argument("update", nargs=-1, metavar="[REF OLD NEW]")
 def main(face: Face, update: tuple[str, ...]) -> None:

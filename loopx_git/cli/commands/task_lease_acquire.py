@@ -17,7 +17,7 @@ def main(face: Face, todo: str, goal_id: str | None, ttl: str | None, no_ttl: bo
     holds already gets the --ttl that is given, as by a renewal."""
     from loopx_git.client.task_lease import acquire
 
-    view = acquire(face.client, todo, ttl=duration("none" if no_ttl else ttl, "--ttl"))
+    view = acquire(face.client, todo, goal_id=goal_id, ttl=duration("none" if no_ttl else ttl, "--ttl"))
     told = {name: view.facts[name] for name in ("former", "handover", "warnings") if view.facts.get(name)}
     lines = [f"{view.lease.id}: {lease_words(view.lease, face.client.moment().now)}", *told_lines(view)]
     face.emit("lease", {"lease": view.lease.as_json(), **told}, lines)

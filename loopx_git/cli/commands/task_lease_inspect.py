@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, lease_argument, needed_lease
+from loopx_git.cli.face import ACTOR, Face, command, lease_argument, needed_lease
 from loopx_git.cli.show import lease_words
 
 
-@command("inspect", example="git loopx task-lease inspect todo_ab12cd34ef56")
+@command("inspect", unused=ACTOR, example="git loopx task-lease inspect todo_ab12cd34ef56")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 @lease_argument

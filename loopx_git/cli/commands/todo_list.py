@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.cli.listing import BUDGET, as_lines, as_objects, fields_of
 from loopx_git.cli.output import safe
 from loopx_git.core.query import Skipped
@@ -42,6 +42,12 @@ def main(
     Columns: id (as many digits as tell it apart), priority, status, holder, alias, title, and what a todo waits for.
     A todo that nobody could claim yet is shown as waiting.
     """
+    if not (ready or mine):
+        face.refuse(
+            ACTOR, why=" without --ready or --mine",
+            instead="what NAME holds: git loopx todo list --holder NAME   what NAME could claim: "
+            "git loopx todo list --ready --agent NAME",
+        )  # fmt: skip
     chosen = fields_of(fields, as_json=face.output.as_json)
     found = face.client.todo.list(
         goal_id=goal_id, status=status, ready=ready, mine=mine, holder=holder, label=label, text=text,

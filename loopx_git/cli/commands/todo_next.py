@@ -7,6 +7,7 @@ import click
 from loopx_git.cli.face import Face, command, duration
 from loopx_git.cli.output import safe
 from loopx_git.cli.show import lease_words
+from loopx_git.errors import UsageError
 
 
 @command("next", example="git loopx todo next --claim --agent codex-1 --json")
@@ -25,6 +26,9 @@ def main(
 
     Fits: ready, within the agent's capabilities and limits, its scope free. Exit 17: nothing fits now.
     """
+    for flag, given in (("--ttl", ttl is not None), ("--dry-run", dry_run)):
+        if given and not claim:
+            raise UsageError(f"{flag} goes with --claim", hint=f"add --claim, or leave out {flag}")
     found = face.client.todo.next(
         claim=claim, goal_id=goal_id, ttl=duration(ttl, "--ttl"), fresh=fresh, offline=offline, dry_run=dry_run
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, todo_argument
+from loopx_git.cli.face import ACTOR, Face, command, todo_argument
 from loopx_git.cli.show import todo_lines
 
 
-@command("show", example="git loopx todo show todo_ab12cd34ef56\ngit loopx todo show fix-login --json")
+@command("show", unused=ACTOR, example="git loopx todo show todo_ab12cd34ef56\ngit loopx todo show fix-login --json")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 @todo_argument

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import ACTOR, Face, command
 from loopx_git.errors import CheckFailed
 
 
-@command("verify", example="git loopx verify\ngit loopx verify --signatures")
+@command("verify", unused=ACTOR, example="git loopx verify\ngit loopx verify --signatures")
 @click.option("--offline", is_flag=True, help="Check what was fetched last.")
 @click.option("--signatures", is_flag=True, help="Every operation must be signed by its agent's key, too.")
 def main(face: Face, offline: bool, signatures: bool) -> None:
