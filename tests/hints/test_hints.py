@@ -7,12 +7,15 @@ stands in LEFT with the reason why it has none.
 
 from __future__ import annotations
 
+import json
 import shlex
+import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from clones import Clone, Env, Result, World, populate
+from clones import PROGRAM, Clone, Env, Result, World, populate
 from hint_sites import PLACEHOLDER, pattern, sites
 
 from loopx_git.cli.did_you_mean import ENDS
@@ -448,3 +451,18 @@ def test_an_option_that_is_none_leads_to_the_help_of_its_command(
     assert refused.code == 2
     assert refused.error["hint"] == f"git loopx {path}-h"
     stage.paste(refused.error["hint"])
+
+
+def test_a_watch_that_is_interrupted_says_where_to_look(stage: Stage) -> None:
+    """Ctrl-C is how a watch ends: its hint is no command to watch again."""
+    with subprocess.Popen(
+        [*PROGRAM, "--json", "heartbeat", "watch"], cwd=stage.alice.path, env=dict(stage.alice.env),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as watch:  # fmt: skip
+        assert watch.stdout is not None
+        assert b'"round": 1' in watch.stdout.readline()
+        watch.send_signal(signal.SIGINT)
+        _, err = watch.communicate(timeout=60)
+    told = json.loads(err)
+    assert (watch.returncode, told["hint"]) == (130, "git loopx heartbeat status")
+    stage.alice.run(*shlex.split(told["hint"])[2:])
