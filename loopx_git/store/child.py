@@ -35,8 +35,9 @@ kill -KILL "-$1" 2>/dev/null
 """
 
 
-#: The pipes to the watches of this process.
+#: The pipes to the watches of this process, and what keeps a fork away while one is being made.
 _PIPES: set[int] = set()
+_MAKING = threading.RLock()
 
 
 def _drop_all() -> None:
@@ -46,10 +47,11 @@ def _drop_all() -> None:
         nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         os.dup2(nothing, _PIPES.pop(), inheritable=False)
         os.close(nothing)
+    _MAKING.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_drop_all)
+    os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_drop_all)
 
 
 class Child:
@@ -73,12 +75,13 @@ class Child:
             self._close_terminal()
             raise UsageError(f"cannot run {argv[0]}: {error.strerror}", hint="run -- COMMAND ARGUMENTS...") from None
         self.pid = self._process.pid
-        self._watch = subprocess.Popen(
-            ["/bin/sh", "-c", _WATCH, "loopx-watch", str(self.pid), str(int(grace))], stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-        assert self._watch.stdin is not None
-        _PIPES.add(self._watch.stdin.fileno())
+        with _MAKING:
+            self._watch = subprocess.Popen(
+                ["/bin/sh", "-c", _WATCH, "loopx-watch", str(self.pid), str(int(grace))], stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+            assert self._watch.stdin is not None
+            _PIPES.add(self._watch.stdin.fileno())
         self._give_terminal(self.pid)
         threading.Thread(target=self._wait, name=f"wait {self.pid}", daemon=True).start()
 

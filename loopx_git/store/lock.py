@@ -16,8 +16,9 @@ from loopx_git.errors import Contention, InvalidState
 _POLL = 0.01
 #: The locks that a thread of this process holds: who holds it may not wait for it.
 _HELD: set[tuple[str, int]] = set()
-#: The files of the locks that this process holds or waits for.
+#: The files of the locks that this process holds or waits for, and what keeps a fork away while one is opened.
 _OPEN: set[int] = set()
+_OPENING = threading.RLock()
 
 
 def _drop_all() -> None:
@@ -26,10 +27,11 @@ def _drop_all() -> None:
     while _OPEN:
         os.close(_OPEN.pop())
     _HELD.clear()
+    _OPENING.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_drop_all)
+    os.register_at_fork(before=_OPENING.acquire, after_in_parent=_OPENING.release, after_in_child=_drop_all)
 
 
 @contextmanager
@@ -96,12 +98,13 @@ def _close(handle: int) -> None:
 
 def _opened(path: str) -> int:
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        with _OPENING:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            _OPEN.add(handle)
     except OSError as error:
         raise InvalidState(
             f"cannot open the lock {path}: {error.strerror}", hint=f"look at it: ls -l {os.path.dirname(path)}"
         ) from None
-    _OPEN.add(handle)
     return handle
 
 
