@@ -12,7 +12,7 @@ from clones import Clone, World, plant
 
 from loopx_git.client.client import Client
 from loopx_git.client.connect import Hooks
-from loopx_git.guard import state
+from loopx_git.guard import refresh
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.install import install
 from loopx_git.store.clock import SystemClock
@@ -101,7 +101,7 @@ def make(world: World, place: str = "main", hooking: str = "plain", claim: str =
     clone.git("add", "-A", "--", ".", check=False)
     clone.git(*OFF, "commit", "-q", "--allow-empty", "-m", "hooks")
     clone.git(*OFF, "push", "-q", "origin", "HEAD:refs/heads/base")
-    state.desk(Client(clone.path, env))
+    refresh.context(Client(clone.path, env))
     if claim == "remote down":
         shutil.move(world.remote, world.root / "gone.git")
     return Site(clone, clone.git("rev-parse", "HEAD"), todo, world)

@@ -58,6 +58,19 @@ def read_plain(path: str) -> str | None:
     return None if len(data) > SIZE_MAX else data.decode("utf-8", "surrogateescape")
 
 
+def session_at(path: str, place_of: str) -> str | None:
+    """The session that `client.identity` keeps at `path`, if it was made for this very folder: a copied clone is
+    another machine's."""
+    try:
+        known = json.loads(read_plain(path) or "null")
+    except ValueError:
+        return None
+    status = os.stat(place_of)
+    place = [os.path.realpath(place_of), status.st_dev, status.st_ino]
+    fits = isinstance(known, dict) and known.get("place") == place and isinstance(known.get("session"), str)
+    return str(known["session"]) if fits else None
+
+
 def known_tip(common_dir: str, ref: str, *, here: bool) -> str | None:
     """The tip that this clone knows, read from the files of refs alone. `here` tells that coordination lives in
     the repository itself: then it is where the branch stands."""

@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Callable
 
+from loopx_git.client.claims_file import session_at
 from loopx_git.client.config import Settings
 from loopx_git.core import ids
 from loopx_git.core.change import Actor
-from loopx_git.store.lock import make_folder, read_file, write_file
+from loopx_git.store.lock import make_folder, write_file
 from loopx_git.store.repository import Repository
 
 
@@ -39,7 +40,7 @@ def _session_in(folder: str, place_of: str, agent: str, entropy: Callable[[int],
     path = os.path.join(folder, f"{ids.check('agent', agent)}.json")
     status = os.stat(place_of)
     place = [os.path.realpath(place_of), status.st_dev, status.st_ino]
-    known = _read(path, place)
+    known = _read(path, place_of)
     if known is not None:
         return known
     session = f"s-{entropy(8).hex()}"
@@ -50,7 +51,7 @@ def _session_in(folder: str, place_of: str, agent: str, entropy: Callable[[int],
         # A link fails when another process of this agent was first: then its session is ours too.
         os.link(aside, path)
     except FileExistsError:
-        other = _read(path, place)
+        other = _read(path, place_of)
         if other is not None:
             os.unlink(aside)
             return other
@@ -60,11 +61,7 @@ def _session_in(folder: str, place_of: str, agent: str, entropy: Callable[[int],
     return session
 
 
-def _read(path: str, place: list[object]) -> str | None:
-    """The session stored at `path`, if it was made for this very folder."""
-    try:
-        known = json.loads(read_file(path, 4096) or b"null")
-    except ValueError:
-        return None
-    fits = isinstance(known, dict) and known.get("place") == place
-    return str(known["session"]) if fits and ids.is_valid("session", str(known.get("session"))) else None
+def _read(path: str, place_of: str) -> str | None:
+    """The session stored at `path` for this folder."""
+    known = session_at(path, place_of)
+    return known if known is not None and ids.is_valid("session", known) else None

@@ -14,15 +14,16 @@ import os
 import re
 import sys
 
-from loopx_git.guard import quick
+from loopx_git.guard import cached
+from loopx_git.guard.answer import examine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from loopx_git.guard.desk import Desk
-    from loopx_git.guard.report import Report
+    from loopx_git.guard.answer import Answer
+    from loopx_git.guard.context import Context
 
 ALLOW, DENY = 0, 2
 _SIZE_MAX = 64_000_000
@@ -118,39 +119,39 @@ def _texts(given: Mapping[str, Any]) -> list[str]:
     return [text for text in texts if "*** " in text]
 
 
-def _examine(path: str, env: Mapping[str, str]) -> Report | None:
+def _examine(path: str, env: Mapping[str, str]) -> Answer | None:
     """The verdict on one absolute path; None where no guard is asked for. A link is judged by its own name and by
     what it leads to: an editor writes through it."""
     real = os.path.realpath(os.path.dirname(path))
     named = os.path.join(real, os.path.basename(path))
-    worst: Report | None = None
+    worst: Answer | None = None
     for place in dict.fromkeys((named, os.path.realpath(path))):
-        where = quick.places(os.path.dirname(place))
+        where = cached.places(os.path.dirname(place))
         if where is None or not _is_ours(where):
             continue
         inside = os.path.relpath(place, os.path.realpath(where.top)).replace(os.sep, "/")
-        report = _desk(where, env).examine([inside], "agent")
+        report = examine(_context(where, env), [inside], "agent")
         if worst is None or worst.effect == "allowed" or report.effect == "denied":
             worst = report
     return worst
 
 
-def _is_ours(where: quick.Places) -> bool:
+def _is_ours(where: cached.Places) -> bool:
     """Whether this repository coordinates at all: the hook may stand in settings that serve others, too."""
     return os.path.lexists(os.path.join(where.top, ".loopx")) or os.path.exists(
         os.path.join(where.common_dir, "loopx", "location")
     )
 
 
-def _desk(where: quick.Places, env: Mapping[str, str]) -> Desk:
-    found = quick.desk(where, env) if "GIT_DIR" not in env else None
+def _context(where: cached.Places, env: Mapping[str, str]) -> Context:
+    found = cached.context(where, env) if "GIT_DIR" not in env else None
     if found is not None:
         return found
-    from loopx_git.guard import state
+    from loopx_git.guard import refresh
     from loopx_git.guard.clock import hooks_of
 
     clean = {key: value for key, value in env.items() if key not in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")}
-    return state.desk(state.open_client(where.top, clean, hooks=hooks_of(env)))
+    return refresh.context(refresh.open_client(where.top, clean, hooks=hooks_of(env)))
 
 
 def _crashed(error: Exception) -> tuple[int, list[str]]:

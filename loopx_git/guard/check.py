@@ -7,44 +7,44 @@ from collections.abc import Mapping, Sequence
 
 from loopx_git.client.client import Client
 from loopx_git.errors import UsageError
-from loopx_git.guard import push, state
-from loopx_git.guard.report import Report
+from loopx_git.guard import push, refresh
+from loopx_git.guard.answer import Answer, examine
 from loopx_git.store.repository import Repository
 
 
-def check_staged(client: Client) -> Report:
+def check_staged(client: Client) -> Answer:
     """What a commit of the index would change."""
-    repository, desk = client.connection.repository, state.desk(client)
+    repository, context = client.connection.repository, refresh.context(client)
     code = push.code_of(repository)
-    return desk.examine(code.staged(repository.git_dir, code.other_parents(repository.git_dir)), "staged")
+    return examine(context, code.staged(repository.git_dir, code.other_parents(repository.git_dir)), "staged")
 
 
-def check_range(client: Client, spec: str) -> Report:
+def check_range(client: Client, spec: str) -> Answer:
     """The commits `A..B`, each against the claims that it names, by what is known here."""
-    desk = state.desk(client)
-    selection = push.resolve(spec, desk.policy.since, push.code_of(client.connection.repository))
-    return push.examine(client, desk, selection, "range")
+    context = refresh.context(client)
+    selection = push.resolve(spec, context.policy.since, push.code_of(client.connection.repository))
+    return push.judge_selection(client, context, selection, "range")
 
 
-def check_push(client: Client, remote: str, lines: str) -> Report:
+def check_push(client: Client, remote: str, lines: str) -> Answer:
     """The commits of a push to `remote` (a name or a URL), by the remote's own state of the claims."""
     repository = client.connection.repository
-    settings, policy = client.connection.settings, state.policy_of(repository)
+    settings, policy = client.connection.settings, refresh.policy_of(repository)
     name = remote_name(repository, remote)
     selection: list[str] = []
     if policy.mode != "off":
         selection = push.wanted(lines, name, settings.ref, policy.since, push.code_of(repository))
     # A push that brings nothing new needs no look at the remote.
-    desk = state.desk(client, fresh=bool(selection))
-    return push.examine(client, desk, selection, "push")
+    context = refresh.context(client, fresh=bool(selection))
+    return push.judge_selection(client, context, selection, "push")
 
 
-def check_paths(client: Client, paths: Sequence[str], folder: str) -> Report:
+def check_paths(client: Client, paths: Sequence[str], folder: str) -> Answer:
     """Paths as a person names them, relative to `folder`. They need not exist."""
     top = client.connection.repository.top
     if top is None:
         raise UsageError("a bare repository has no paths to edit", hint="git loopx guard check --range A..B")
-    return state.desk(client).examine([inside(top, os.path.join(folder, path)) for path in paths], "paths")
+    return examine(refresh.context(client), [inside(top, os.path.join(folder, path)) for path in paths], "paths")
 
 
 def inside(top: str, path: str) -> str:

@@ -12,7 +12,8 @@ import re
 import time
 
 from loopx_git.client.claims_file import read_plain
-from loopx_git.guard import quick
+from loopx_git.guard import cached
+from loopx_git.guard.answer import examine
 
 # What is not imported here is imported where it is needed: three of these hooks run at every commit.
 TYPE_CHECKING = False
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from loopx_git.client.client import Client
     from loopx_git.client.connect import Hooks
     from loopx_git.coverage.changes import Code
-    from loopx_git.guard.desk import Desk
-    from loopx_git.guard.report import Report
+    from loopx_git.guard.answer import Answer
+    from loopx_git.guard.context import Context
 
 DENIED = 19
 NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "pre-push")
@@ -43,7 +44,7 @@ class Run:
     def __init__(self, folder: str, env: Mapping[str, str], hooks: Hooks | None = None) -> None:
         self.folder, self.env, self.hooks = folder, dict(env), hooks
         self._client: Client | None = None
-        where = quick.places(folder)
+        where = cached.places(folder)
         given = env.get("GIT_DIR")
         if (
             where is not None
@@ -56,7 +57,7 @@ class Run:
     @property
     def client(self) -> Client:
         if self._client is None:
-            from loopx_git.guard.state import open_client
+            from loopx_git.guard.refresh import open_client
 
             self._client = open_client(self.folder, self.env, hooks=self.hooks)
         return self._client
@@ -72,14 +73,14 @@ class Run:
         common = self.where.common_dir if self.where is not None else self.client.connection.repository.common_dir
         return Code(self.folder, common, self.env)
 
-    def desk(self, *, fresh: bool = False) -> Desk:
-        """The desk, the quick way where that will do."""
-        found = quick.desk(self.where, self.env) if self.where is not None and not fresh else None
+    def context(self, *, fresh: bool = False) -> Context:
+        """The context, the quick way where that will do."""
+        found = cached.context(self.where, self.env) if self.where is not None and not fresh else None
         if found is not None:
             return found
-        from loopx_git.guard.state import desk
+        from loopx_git.guard.refresh import context
 
-        return desk(self.client, fresh=fresh)
+        return context(self.client, fresh=fresh)
 
 
 def run(
@@ -105,13 +106,13 @@ def run(
 
 
 def _before_commit(this: Run, *, merging: bool) -> Outcome:
-    desk = this.desk()
-    if desk.policy.mode == "off":
+    context = this.context()
+    if context.policy.mode == "off":
         return 0, []
     from loopx_git.store.lock import make_folder, write_file
 
     others = this.code.other_parents(this.git_dir, merging=merging)
-    report = desk.examine(this.code.staged(this.git_dir, others), "staged")
+    report = examine(context, this.code.staged(this.git_dir, others), "staged")
     if report.effect != "denied":
         seen = {"index": _index(this), "at": time.time(), "claims": report.trailers, "unseen": bool(report.wrong)}
         make_folder(os.path.join(this.git_dir, "loopx"))
@@ -119,7 +120,7 @@ def _before_commit(this: Run, *, merging: bool) -> Outcome:
     return outcome(report)
 
 
-def outcome(report: Report) -> Outcome:
+def outcome(report: Answer) -> Outcome:
     """The exit code and the message of a verdict."""
     if report.effect == "allowed":
         return 0, [f"loopx guard: {line}" for line in report.lines()]
@@ -147,11 +148,11 @@ def _message(this: Run, args: Sequence[str]) -> Outcome:
     source, of = (*args[1:3], *told[len(args[1:3]) :])
     found = None if source == "commit" else _seen(this)
     if found is None:
-        desk = this.desk()
-        if desk.policy.mode == "off":
+        context = this.context()
+        if context.policy.mode == "off":
             return 0, []
-        report = desk.examine(_made(this, amending=source == "commit" and of == "HEAD"), "staged")
-        found = report.trailers, bool(report.wrong or report.problem) and desk.who.agent is not None
+        report = examine(context, _made(this, amending=source == "commit" and of == "HEAD"), "staged")
+        found = report.trailers, bool(report.wrong or report.problem) and context.who.agent is not None
     claims, unseen = found
     path = os.path.join(this.folder, args[0]) if args else ""
     text = read_plain(path) if path else None
@@ -199,11 +200,13 @@ def _comment(this: Run) -> str | None:
 
 def _after_commit(this: Run) -> Outcome:
     """Renew what is due, in the background: bounded, silent, and off by policy."""
-    desk = quick.desk(this.where, this.env) if this.where is not None else None
-    if desk is None or desk.policy.mode == "off" or not desk.policy.renew_on_commit or desk.who.agent is None:
+    context = cached.context(this.where, this.env) if this.where is not None else None
+    if context is None or context.policy.mode == "off" or context.who.agent is None:
         return 0, []
-    for claim in desk.edit().live:
-        left = desk.remaining.get(claim.lease, None if claim.late_at is None else claim.late_at - desk.now)
+    if not context.policy.renew_on_commit:
+        return 0, []
+    for claim in context.edit().live:
+        left = context.remaining.get(claim.lease, None if claim.late_at is None else claim.late_at - context.now)
         if claim.ttl_s is not None and left is not None and left < claim.ttl_s / 3:
             from loopx_git.store.environment import scrubbed
             from loopx_git.store.itself import absolute, itself
@@ -227,7 +230,7 @@ def _probe(name: str, this: Run) -> Outcome:
     if _NONCE.fullmatch(nonce) and name in NAMES:
         from loopx_git.store.lock import make_folder, write_file
 
-        report = this.desk().examine(this.code.staged(this.git_dir) if name == "pre-commit" else [], "staged")
+        report = examine(this.context(), this.code.staged(this.git_dir) if name == "pre-commit" else [], "staged")
         answer = {"hook": name, "verdict": report.effect, "checked": report.as_json()["checked"]}
         folder = os.path.join(this.git_dir, "loopx")
         make_folder(folder)

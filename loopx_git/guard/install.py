@@ -19,7 +19,7 @@ from typing import Any
 
 from loopx_git.client import claims_file
 from loopx_git.errors import InvalidState, NotAllowed
-from loopx_git.guard import hook, quick, runners, shims
+from loopx_git.guard import cached, hook, runners, shims
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.places import Kind, Place, find
 from loopx_git.store.lock import make_folder, read_file, write_file
@@ -197,7 +197,7 @@ def _forget(repository: Repository) -> None:
     """Remove what the guard keeps for itself, in every worktree of the clone."""
     homes = [repository.home, *glob(os.path.join(glob_escape(repository.common_dir), "worktrees", "*", "loopx"))]
     for home in homes:
-        for name in (quick.NAME, hook.SEEN, claims_file.NAME, RECORD):
+        for name in (cached.NAME, hook.SEEN, claims_file.NAME, RECORD):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(home, name))
         with suppress(OSError):

@@ -12,8 +12,8 @@ from loopx_git.coverage.history import Ledger
 from loopx_git.coverage.rules import CALLERS
 from loopx_git.coverage.verdict import Bench, Group
 from loopx_git.errors import InvalidState, UsageError
-from loopx_git.guard.desk import Desk
-from loopx_git.guard.report import Report
+from loopx_git.guard.answer import Answer, examine
+from loopx_git.guard.context import Context
 from loopx_git.store.repository import Repository
 
 ZERO = "0" * 40
@@ -71,20 +71,20 @@ def before_since(since: str | None, code: Code) -> list[str]:
     return [f"^{since}"]
 
 
-def examine(client: Client, desk: Desk, selection: Sequence[str], source: str) -> Report:
+def judge_selection(client: Client, context: Context, selection: Sequence[str], source: str) -> Answer:
     """The verdict on the selected commits."""
-    if desk.policy.mode == "off" or not selection:
-        return Report(desk, source, [])
+    if context.policy.mode == "off" or not selection:
+        return Answer(context, source, [])
     found = code_of(client.connection.repository).commits(selection)
-    if desk.problem is not None or desk.tip is None:
-        return desk.examine(dict.fromkeys(path for commit in found for path in commit.paths), source)
+    if context.problem is not None or context.tip is None:
+        return examine(context, dict.fromkeys(path for commit in found for path in commit.paths), source)
     around = client.connection.ledger.around
-    ledger = Ledger(around.objects, around.memo, desk.tip)
+    ledger = Ledger(around.objects, around.memo, context.tip)
     names = [name for commit in found for name in commit.claims.claims]
-    is_late = desk.is_late if CALLERS[source].clock else None
-    granted = ledger.worth(names, desk.claims, require=desk.policy.require, is_late=is_late)
-    live = [claim for claim in desk.claims if not claim.has_lapsed(desk.now)]
-    return Report(desk, source, gathered(found, Bench(desk.policy, granted, live)))
+    is_late = context.is_late if CALLERS[source].clock else None
+    granted = ledger.worth(names, context.claims, require=context.policy.require, is_late=is_late)
+    live = [claim for claim in context.claims if not claim.has_lapsed(context.now)]
+    return Answer(context, source, gathered(found, Bench(context.policy, granted, live)))
 
 
 def gathered(found: Iterable[CodeCommit], bench: Bench) -> list[Group]:

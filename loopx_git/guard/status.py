@@ -68,7 +68,7 @@ class Status:
 
 def status(repository: Repository, entropy: Callable[[int], bytes]) -> Status:
     """Ask every hook; nothing of the user's is changed."""
-    from loopx_git.guard.state import policy_of
+    from loopx_git.guard.refresh import policy_of
 
     place, mode, error = find(repository), "unknown", ""
     try:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def counting() -> float:
     """Seconds since some fixed point, never set back."""
@@ -20,3 +24,12 @@ def boot(counted: float) -> str:
         # Elsewhere: when the machine came up, to the minute. A wall clock that is set meanwhile makes it
         # another boot, and the wall clock then decides.
         return f"up-{int((time.time() - counted) // 60)}"
+
+
+def left(entries: Any, counted: float, this_boot: str) -> dict[str, float]:
+    """Seconds left of the deadlines of this boot, by lease id, as `store.observations` keeps them."""
+    return {
+        lease: float(entry["until"]) - counted
+        for lease, entry in (entries.items() if isinstance(entries, dict) else ())
+        if isinstance(entry, dict) and entry.get("boot") == this_boot and isinstance(entry.get("until"), int | float)
+    }

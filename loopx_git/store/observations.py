@@ -13,6 +13,7 @@ from typing import Any
 
 from loopx_git.core.lease import Lease, margin
 from loopx_git.core.times import format_time, parse_time
+from loopx_git.store.boot import left
 from loopx_git.store.clock import Clock
 from loopx_git.store.lock import make_folder, read_file, write_file
 
@@ -65,12 +66,7 @@ class Deadlines:
 
     def remaining(self) -> dict[str, float]:
         """Seconds left by lease id; negative when it has passed."""
-        now, boot = self._clock.counting(), self._clock.boot()
-        return {
-            lease: float(entry["until"]) - now
-            for lease, entry in self._file.load().items()
-            if isinstance(entry, dict) and entry.get("boot") == boot and isinstance(entry.get("until"), (int, float))
-        }
+        return left(self._file.load(), self._clock.counting(), self._clock.boot())
 
 
 class FirstSight(Mapping[str, datetime]):

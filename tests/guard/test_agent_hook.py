@@ -15,7 +15,7 @@ from sites import Site, hold
 
 from loopx_git.client.client import Client
 from loopx_git.errors import InvalidState
-from loopx_git.guard import agent_settings, quick
+from loopx_git.guard import agent_settings, cached
 from loopx_git.guard.agent_hook import Unreadable, edited_paths, plain
 
 MakeSite = Callable[..., Site]
@@ -142,7 +142,7 @@ def test_our_own_crash_denies(site: MakeSite) -> None:
     assert done.returncode == 2
     assert "next: mend .loopx/config.toml" in done.stderr
     config.write_text(text)
-    path = made.clone.git_dir / "loopx" / quick.NAME
+    path = made.clone.git_dir / "loopx" / cached.NAME
     path.write_text(json.dumps({**json.loads(path.read_text()), "policy": {}}))
     done = ask(made, call)
     assert done.returncode == 2

@@ -19,7 +19,11 @@ from loopx_git.client.client import Client
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.table import Operation
 from loopx_git.coverage.changes import Code
-from loopx_git.guard import hook, quick, state
+from loopx_git.coverage.policy import parse
+from loopx_git.coverage.verdict import Who
+from loopx_git.guard import cached, hook, refresh
+from loopx_git.guard.answer import examine
+from loopx_git.guard.free import Finder
 from loopx_git.store import process, remote
 
 MakeSite = Callable[..., Site]
@@ -203,7 +207,11 @@ def test_a_claim_that_cannot_be_read_covers_nothing_and_that_is_said() -> None:
     claims, unreadable = claims_file.claims_at(TreeSnapshot(MemoryTree(files)), Moment(now))
     assert claims == []
     assert len(unreadable) == 1
-    assert quick.notes_on(unreadable)[0].startswith("a claim cannot be read and covers nothing")
+    known = {"tip": None, "claims": claims, "unreadable": unreadable, "here": True}
+    found = cached.of_claims(
+        known, parse({}, "x"), Who(None, None), "/nowhere", 0.0, 0.0, "", free=Finder(Client, None)
+    )
+    assert found.notes[0].startswith("a claim cannot be read and covers nothing")
 
 
 def test_the_copy_says_what_the_rules_of_claims_say(site: MakeSite) -> None:
@@ -263,40 +271,40 @@ def test_where_nobody_asked_for_the_guard_nothing_is_written(alice: Any) -> None
 
 def test_the_quick_way_and_the_slow_way_agree(site: MakeSite) -> None:
     made = site(claim="own")
-    where = quick.places(str(made.clone.path))
+    where = cached.places(str(made.clone.path))
     assert where is not None
-    slow = state.desk(made.client())
-    fast = quick.desk(where, made.clone.env)
+    slow = refresh.context(made.client())
+    fast = cached.context(where, made.clone.env)
     assert fast is not None
     assert (fast.who.agent, fast.who.session, fast.tip) == (slow.who.agent, slow.who.session, slow.tip)
     paths = ["src/a", "docs/b", ".loopx/x"]
-    assert [group.rule for group in fast.examine(paths, "paths").groups] == [
-        group.rule for group in slow.examine(paths, "paths").groups
+    assert [group.rule for group in examine(fast, paths, "paths").groups] == [
+        group.rule for group in examine(slow, paths, "paths").groups
     ]
 
 
 def test_what_changes_the_answer_ends_the_quick_way(site: MakeSite) -> None:
     made = site(claim="own")
-    where = quick.places(str(made.clone.path))
+    where = cached.places(str(made.clone.path))
     assert where is not None
     env = dict(made.clone.env)
-    assert quick.desk(where, env) is not None
-    assert quick.desk(where, {**env, "GIT_CONFIG_PARAMETERS": "'loopx.agent=bob'"}) is None
-    assert quick.desk(where, {**env, "LOOPX_NOW": "+1h"}) is None
-    assert quick.desk(where, {**env, "LOOPX_AGENT": "-x"}) is None
+    assert cached.context(where, env) is not None
+    assert cached.context(where, {**env, "GIT_CONFIG_PARAMETERS": "'loopx.agent=bob'"}) is None
+    assert cached.context(where, {**env, "LOOPX_NOW": "+1h"}) is None
+    assert cached.context(where, {**env, "LOOPX_AGENT": "-x"}) is None
     config = made.clone.path / ".loopx/config.toml"
     text = config.read_text()
     config.write_text(text + "[guard]\nmode = 'warn'\n")
-    assert quick.desk(where, env) is None
+    assert cached.context(where, env) is None
     config.write_text(text)
-    assert quick.desk(where, env) is not None
+    assert cached.context(where, env) is not None
     made.clone.config("loopx.agent", "bob")
-    assert quick.desk(where, env) is None
+    assert cached.context(where, env) is None
     made.clone.config("loopx.agent", "alice")
-    state.desk(made.client())
-    assert quick.desk(where, env) is not None
+    refresh.context(made.client())
+    assert cached.context(where, env) is not None
     (made.clone.home / "coord.git/refs/loopx/tip").write_text("1" * 40 + "\n")
-    assert quick.desk(where, env) is None
+    assert cached.context(where, env) is None
 
 
 def test_a_commit_uses_no_network_and_no_pygit2(site: MakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -419,7 +427,7 @@ def test_the_renewal_is_off_by_policy(site: MakeSite, monkeypatch: pytest.Monkey
     path.write_text(json.dumps(entries))
 
     def after() -> None:
-        state.desk(made.client())
+        refresh.context(made.client())
         hook.run("post-commit", [], folder=str(made.clone.path), env=made.clone.env, stdin=lambda: "")
 
     after()

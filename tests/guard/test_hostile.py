@@ -12,7 +12,7 @@ from sites import Site
 
 from loopx_git.coverage.changes import Code
 from loopx_git.errors import InvalidState
-from loopx_git.guard.state import policy_of
+from loopx_git.guard.refresh import policy_of
 from loopx_git.store import process
 
 MakeSite = Callable[..., Site]

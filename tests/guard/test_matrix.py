@@ -18,7 +18,7 @@ from guard_operations import CLAIMS, HOOKINGS, OPERATIONS, PLACES, Operation, ex
 from guard_scripts import SCRIPTS
 from sites import Site, make
 
-from loopx_git.guard import push, state
+from loopx_git.guard import push, refresh
 
 Combination = tuple[str, str, str]
 PLAIN: dict[Combination, list[str]] = {("main", "plain", claim): list(SCRIPTS) for claim in CLAIMS}
@@ -90,7 +90,7 @@ def _after(site: Site, operation: Operation, wanted: str) -> str | None:
     # The commit is looked at alone: what it builds on was prepared without hooks.
     selection = [git("rev-parse", "HEAD"), *(f"^{parent}" for parent in git("log", "-1", "--format=%P").split())]
     client = site.client()
-    effect = push.examine(client, state.desk(client), selection, "push").effect
+    effect = push.judge_selection(client, refresh.context(client), selection, "push").effect
     return (
         None if effect == {"passes": "allowed", "refused": "denied"}[wanted] else f"{operation.name}: push {effect}"
     )

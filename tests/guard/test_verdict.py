@@ -13,8 +13,8 @@ from loopx_git.coverage.policy import KEYS, GuardPolicy, parse
 from loopx_git.coverage.rules import RULES
 from loopx_git.coverage.verdict import Who
 from loopx_git.errors import InvalidState
-from loopx_git.guard.desk import Desk, Problem
-from loopx_git.guard.report import PATHS_SHOWN
+from loopx_git.guard.answer import PATHS_SHOWN, examine
+from loopx_git.guard.context import Context, Problem
 
 NOW = 1_000_000.0
 FREE = "todo_00000000000f"
@@ -30,13 +30,13 @@ def claim(number: int, holder: str, *patterns: str, session: str | None = "s", *
 
 def desk(
     *claims: dict[str, Any], agent: str | None = "alice", table: dict[str, Any] | None = None, **more: Any
-) -> Desk:
+) -> Context:
     who = Who(agent, None if agent is None else "s")
-    return Desk(parse(table or {}, "config.toml"), who, now=NOW, tip="0" * 40, claims=claims, **more)
+    return Context(parse(table or {}, "config.toml"), who, now=NOW, tip="0" * 40, claims=claims, **more)
 
 
-def rules(found: Desk, *paths: str) -> list[str]:
-    return [found.examine([path], "paths").groups[0].rule for path in paths]
+def rules(found: Context, *paths: str) -> list[str]:
+    return [examine(found, [path], "paths").groups[0].rule for path in paths]
 
 
 MINE, THEIRS = claim(1, "alice", "/src/"), claim(2, "bob", "/docs/")
@@ -103,20 +103,20 @@ def test_a_lease_has_a_time_bound() -> None:
     ],
 )
 def test_the_mode(table: dict[str, Any], agent: str | None, effect: str) -> None:
-    assert desk(THEIRS, table=table, agent=agent).examine(["docs/a"], "paths").effect == effect
+    assert examine(desk(THEIRS, table=table, agent=agent), ["docs/a"], "paths").effect == effect
 
 
 def test_knowledge_that_is_too_old_decides_nothing_and_says_what_to_do() -> None:
-    report = desk(MINE, age=90_000.0).examine(["src/a"], "staged")
+    report = examine(desk(MINE, age=90_000.0), ["src/a"], "staged")
     assert (report.effect, report.command) == ("denied", "git loopx sync")
-    assert desk(MINE, age=90_000.0, table={"stale_after": "none"}).examine(["src/a"], "staged").effect == "allowed"
+    assert examine(desk(MINE, age=90_000.0, table={"stale_after": "none"}), ["src/a"], "staged").effect == "allowed"
     # What is not guarded needs no knowledge.
-    assert desk(MINE, age=90_000.0).examine([".loopx/config.toml"], "staged").effect == "allowed"
+    assert examine(desk(MINE, age=90_000.0), [".loopx/config.toml"], "staged").effect == "allowed"
 
 
 def test_without_state_it_blocks_with_the_next_command() -> None:
     problem = Problem("no-state", "nothing is known", "git loopx sync")
-    report = desk(problem=problem).examine(["src/a"], "staged")
+    report = examine(desk(problem=problem), ["src/a"], "staged")
     assert (report.effect, report.command, report.count) == ("denied", "git loopx sync", 1)
     assert report.as_json()["problem"]["rule"] == "no-state"
 
@@ -124,7 +124,7 @@ def test_without_state_it_blocks_with_the_next_command() -> None:
 def test_the_message_fits_a_screen_and_the_json_has_every_path() -> None:
     paths = [f"src/{number}.py" for number in range(5000)]
     claims = [claim(number, "bob", f"/src/{number}*") for number in range(2, 10)]
-    report = desk(*claims).examine(paths, "staged")
+    report = examine(desk(*claims), paths, "staged")
     lines = report.lines()
     assert len(lines) <= 40
     assert any("todo_000000000002@3" in line and "bob" in line and "lapses in" in line for line in lines)
@@ -140,7 +140,7 @@ def test_the_message_fits_a_screen_and_the_json_has_every_path() -> None:
 def test_the_trailers_are_the_claims_that_cover_a_path() -> None:
     other = claim(4, "alice", "src/b.py")
     unused = claim(5, "alice", "/docs/")
-    report = desk(MINE, other, unused).examine(["src/a.py", "src/b.py"], "staged")
+    report = examine(desk(MINE, other, unused), ["src/a.py", "src/b.py"], "staged")
     assert report.trailers == ["todo_000000000001@3", "todo_000000000004@3"]
 
 

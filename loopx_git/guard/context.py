@@ -1,13 +1,12 @@
-"""What a verdict is reached on: the policy, the claims as known, the editor, the time. And the verdict's report."""
+"""What a verdict is reached on: the policy, the claims as known, the editor, the time."""
 
 from __future__ import annotations
 
-from loopx_git.coverage.verdict import Claim, Edit, Group, Who, judge
-from loopx_git.guard.report import Report
+from loopx_git.coverage.verdict import Claim, Edit, Who
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from loopx_git.coverage.policy import GuardPolicy
@@ -23,9 +22,9 @@ class Problem:
         self.rule, self.message, self.command = rule, message, command
 
 
-class Desk:
-    """Everything at hand. `now` and `age` in seconds (age: since the claims were fetched); `problem` tells that the
-    claims are not known; `notes` is for the reader, whatever the verdict; `free` finds what could be claimed."""
+class Context:
+    """Everything that is known. `now` and `age` in seconds (age: since the claims were fetched); `problem` tells that
+    the claims are not known; `notes` is for the reader, whatever the verdict; `free` finds what could be claimed."""
 
     def __init__(
         self, policy: GuardPolicy, who: Who, *, now: float, age: float = 0.0, tip: str | None = None,
@@ -50,15 +49,3 @@ class Desk:
     def is_late(self, claim: Claim) -> bool:
         """Whether a claim that a commit names is to be renewed first: the own by its deadline, any by its lapse."""
         return claim.has_lapsed(self.now) or (self.who.has(claim) and claim.is_late(self.now, self.remaining))
-
-    def examine(self, paths: Iterable[str], source: str) -> Report:
-        """The verdict on these paths."""
-        if self.policy.mode == "off":
-            return Report(self, source, [])
-        if self.problem is None:
-            return Report(self, source, judge(paths, self.policy.guarded, self.edit()))
-        plain, open_ = Group("unguarded", ()), Group("unclaimed", ())
-        for path in paths:
-            (open_ if self.policy.is_guarded(path) else plain).paths.append(path)
-        # Without knowledge nothing is said of single paths; one that is guarded is enough.
-        return Report(self, source, [plain], problem=self.problem if open_.paths else None, unjudged=open_.paths)

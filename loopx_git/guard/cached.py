@@ -1,9 +1,9 @@
-"""The desk within milliseconds: no git, no pygit2, the standard library alone.
+"""The context within milliseconds: no git, no pygit2, the standard library alone.
 
 It is laid from three files that a slower run left behind: `claims.json` (`client.claims_file`), the clone's
 deadlines, and `<git dir>/loopx/guard.json` with the policy and the agent and all that they were read from. Whatever
 is not exactly as it was then (the policy's text, a file of git's configuration, a variable, the known tip) makes the
-answer None, and the caller asks `guard.state`, which reads everything anew.
+answer None, and the caller asks `guard.refresh`, which reads everything anew.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import time
 from loopx_git.client import claims_file
 from loopx_git.coverage.policy import GuardPolicy
 from loopx_git.coverage.verdict import Who
-from loopx_git.guard.desk import Desk
+from loopx_git.guard.context import Context, Problem
 from loopx_git.guard.free import Finder
-from loopx_git.store.boot import boot, counting
+from loopx_git.store.boot import boot, counting, left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,35 +74,45 @@ def _linked(top: str, pointer: str) -> Places | None:
     return Places(top, git_dir, os.path.normpath(os.path.join(git_dir, common.rstrip("\n"))))
 
 
-def desk(where: Places, env: Mapping[str, str]) -> Desk | None:
-    """The desk, or None when it takes a slower look."""
+def context(where: Places, env: Mapping[str, str]) -> Context | None:
+    """The context, or None when it takes a slower look."""
     if any(name in env for name in STRANGE):
         return None
     known = _load(os.path.join(where.git_dir, "loopx", NAME))
     if known is None or known["surroundings"] != surroundings(known["files"], where, env):
         return None
-    policy = GuardPolicy(known["policy"])
-    agent = env.get("LOOPX_AGENT") or known["agent"]
-    who = _who(where, env, agent)
-    if who is None:
+    who = _who(where, env, env.get("LOOPX_AGENT") or known["agent"])
+    claims = claims_file.read(os.path.join(where.common_dir, "loopx"))
+    if who is None or claims is None or (claims["here"], claims["ref"]) != (known["here"], known["ref"]):
         return None
-    now = time.time()
-    home = os.path.join(where.common_dir, "loopx")
-    claims = claims_file.read(home)
-    if claims is None or (claims["here"], claims["ref"]) != (known["here"], known["ref"]):
+    if claims["tip"] != claims_file.known_tip(where.common_dir, claims["ref"], here=claims["here"]):
         return None
-    tip = claims["tip"]
-    if tip != claims_file.known_tip(where.common_dir, claims["ref"], here=claims["here"]):
-        return None
+    free, counted = Finder(lambda: _client(where, env), claims["tip"]), counting()
+    return of_claims(
+        claims, GuardPolicy(known["policy"]), who, where.common_dir, time.time(), counted, boot(counted), free=free,
+    )  # fmt: skip
+
+
+def of_claims(
+    claims: Mapping[str, Any], policy: GuardPolicy, who: Who, common_dir: str, now: float, counted: float,
+    this_boot: str, *, free: Finder, problem: Problem | None = None,
+) -> Context:  # fmt: skip
+    """The context for the claims as `claims.json` has them: their age and the deadlines are read here and nowhere
+    else. `now` is the wall clock; `counted` since `this_boot` goes on through a suspend."""
+    home = os.path.join(common_dir, "loopx")
     try:
         age = 0.0 if claims["here"] else max(0.0, now - os.stat(os.path.join(home, "fetched")).st_mtime)
     except OSError:
-        return None
-    remaining = remaining_in(home)
-    if remaining is None:
-        return None
-    return Desk(policy, who, now=now, age=age, tip=tip, claims=claims["claims"], remaining=remaining,
-                notes=notes_on(claims["unreadable"]), free=Finder(lambda: _client(where, env), tip))  # fmt: skip
+        age = float("inf")
+    text = claims_file.read_plain(os.path.join(home, "deadlines.json"))
+    try:
+        remaining = left(json.loads(text or "null"), counted, this_boot)
+    except ValueError:
+        # As if there were none: the wall clock decides.
+        remaining = {}
+    unreadable = [f"a claim cannot be read and covers nothing: {said}" for said in claims["unreadable"][:3]]
+    return Context(policy, who, now=now, age=age, tip=claims["tip"], claims=claims["claims"], remaining=remaining,
+                   problem=problem, notes=unreadable, free=free)  # fmt: skip
 
 
 def _client(where: Places, env: Mapping[str, str]) -> Client:
@@ -110,11 +120,6 @@ def _client(where: Places, env: Mapping[str, str]) -> Client:
     from loopx_git.client.client import Client
 
     return Client(where.top, env)
-
-
-def notes_on(unreadable: Sequence[str]) -> list[str]:
-    """What a reader must know besides the verdict: claims that cannot be read cover nothing."""
-    return [f"a claim cannot be read and covers nothing: {message}" for message in unreadable[:3]]
 
 
 def _load(path: str) -> dict[str, Any] | None:
@@ -130,45 +135,11 @@ def _who(where: Places, env: Mapping[str, str], agent: str | None) -> Who | None
     """The editor; None when its session must be made first, or a name is not one."""
     if agent is None:
         return Who(None, None)
-    session = env.get("LOOPX_SESSION")
-    if not session:
-        found = _session(where.git_dir, agent) if _NAME.fullmatch(agent) else None
-        return None if found is None else Who(agent, found)
-    valid = _NAME.fullmatch(agent) and _NAME.fullmatch(session)
-    return Who(agent, session) if valid else None
-
-
-def _session(git_dir: str, agent: str) -> str | None:
-    """The session that `client.identity` keeps for this worktree, if it was made for this very folder."""
-    text = claims_file.read_plain(os.path.join(git_dir, "loopx", "sessions", f"{agent}.json"))
-    try:
-        known = json.loads(text or "null")
-    except ValueError:
+    if not _NAME.fullmatch(agent):
         return None
-    status = os.stat(git_dir)
-    place = [os.path.realpath(git_dir), status.st_dev, status.st_ino]
-    fits = isinstance(known, dict) and known.get("place") == place and isinstance(known.get("session"), str)
-    return str(known["session"]) if fits else None
-
-
-def remaining_in(home: str) -> dict[str, float] | None:
-    """Seconds left of this clone's own deadlines by lease id, as `store.observations` keeps them."""
-    text = claims_file.read_plain(os.path.join(home, "deadlines.json"))
-    if text is None:
-        return {}
-    try:
-        entries = json.loads(text)
-    except ValueError:
-        return None
-    if not isinstance(entries, dict):
-        return None
-    now = counting()
-    this_boot = boot(now)
-    return {
-        lease: float(entry["until"]) - now
-        for lease, entry in entries.items()
-        if isinstance(entry, dict) and entry.get("boot") == this_boot and isinstance(entry.get("until"), int | float)
-    }
+    kept = os.path.join(where.git_dir, "loopx", "sessions", f"{agent}.json")
+    session = env.get("LOOPX_SESSION") or claims_file.session_at(kept, where.git_dir)
+    return Who(agent, session) if session and _NAME.fullmatch(session) else None
 
 
 def surroundings(files: Sequence[str], where: Places, env: Mapping[str, str]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The desk from the ledger itself, and what it leaves behind for the quick way.
+"""The context from the ledger itself, and what it leaves behind for the quick way.
 
 Nothing here uses the network unless `fresh` asks for it: a commit is judged by what is known.
 """
@@ -18,10 +18,10 @@ from loopx_git.client.location import check
 from loopx_git.coverage.policy import GuardPolicy, parse
 from loopx_git.coverage.verdict import Who
 from loopx_git.errors import LoopXError, NotInitialised, RemoteFailure
-from loopx_git.guard import quick
-from loopx_git.guard.desk import Desk, Problem
+from loopx_git.guard import cached
+from loopx_git.guard.answer import age_words
+from loopx_git.guard.context import Context, Problem
 from loopx_git.guard.free import Finder
-from loopx_git.guard.report import age_words
 from loopx_git.store.lock import make_folder, write_file
 from loopx_git.store.process import git
 from loopx_git.store.repository import LOCAL_TIMEOUT, Repository
@@ -41,38 +41,35 @@ def policy_of(repository: Repository) -> GuardPolicy:
     return parse(tables.get("guard", {}), path)
 
 
-def desk(client: Client, *, fresh: bool = False) -> Desk:
-    """The desk. Errors of the policy are raised; errors of the state become its problem. With `fresh` the remote is
-    asked first; when it cannot be reached, policy offline_push says whether that is a problem."""
+def context(client: Client, *, fresh: bool = False) -> Context:
+    """The context. Errors of the policy are raised; errors of the state become its problem. With `fresh` the remote
+    is asked first; when it cannot be reached, policy offline_push says whether that is a problem."""
     connection = client.connection
     policy = policy_of(connection.repository)
     settings = connection.settings
     actor = connection.actor() if settings.agent is not None else None
     who = Who(settings.agent, None if actor is None else actor.session)
-    now = connection.hooks.clock.wall().timestamp()
+    clock = connection.hooks.clock
     notes: list[str] = []
     problem: Problem | None = None
-    known: dict[str, Any] = {"tip": None, "claims": [], "unreadable": []}
-    age = 0.0
+    known: dict[str, Any] = {"tip": None, "claims": [], "unreadable": [], "here": True}
     try:
         check(connection.repository, settings)
         if fresh:
             problem = _ask(client, policy, notes)
-        known, age = _known(client)
-        notes = [f"{note}; it is {age_words(age)} old" for note in notes]
+        known = _known(client)
     except NotInitialised:
         problem = Problem("no-state", "nothing is known of the claims here yet", "git loopx sync")
     except LoopXError as error:
         problem = Problem("unreadable", error.message, error.hint.partition("   ")[0] or "git loopx doctor")
     if problem is None or problem.rule == "offline":
         _remember(client, policy)
-    from loopx_git.store.observations import Deadlines
-
-    return Desk(
-        policy, who, now=now, age=age, tip=known["tip"], claims=known["claims"], problem=problem,
-        remaining=Deadlines(connection.repository.home, connection.hooks.clock).remaining(),
-        notes=[*notes, *quick.notes_on(known["unreadable"])], free=Finder(lambda: client, known["tip"]),
+    found = cached.of_claims(
+        known, policy, who, connection.repository.common_dir, clock.wall().timestamp(),
+        clock.counting(), clock.boot(), problem=problem, free=Finder(lambda: client, known["tip"]),
     )  # fmt: skip
+    found.notes[:0] = [f"{note}; it is {age_words(found.age)} old" for note in notes]
+    return found
 
 
 def _ask(client: Client, policy: GuardPolicy, notes: list[str]) -> Problem | None:
@@ -85,8 +82,8 @@ def _ask(client: Client, policy: GuardPolicy, notes: list[str]) -> Problem | Non
     return None
 
 
-def _known(client: Client) -> tuple[dict[str, Any], float]:
-    """(what claims.json says, its age in seconds), written anew when it is not of the known tip."""
+def _known(client: Client) -> dict[str, Any]:
+    """What claims.json says, written anew when it is not of the known tip."""
     connection = client.connection
     repository, settings = connection.repository, connection.settings
     here = settings.remote == HERE
@@ -97,15 +94,7 @@ def _known(client: Client) -> tuple[dict[str, Any], float]:
         # In a repository of its own the branch itself is the remote: reading it is no network.
         reading = client.read(fresh=True) if here else client.read(offline=True)
         found = claims_writer.write(client.connection, reading.tip)
-    return found, 0.0 if here else _age(client)
-
-
-def _age(client: Client) -> float:
-    try:
-        stamp = os.stat(os.path.join(client.connection.repository.home, "fetched")).st_mtime
-    except FileNotFoundError:
-        return float("inf")
-    return max(0.0, client.connection.hooks.clock.wall().timestamp() - stamp)
+    return found
 
 
 def _remember(client: Client, policy: GuardPolicy) -> None:
@@ -114,15 +103,15 @@ def _remember(client: Client, policy: GuardPolicy) -> None:
     repository, settings = connection.repository, connection.settings
     if repository.top is None or any(connection.flags.get(name) for name in ("remote", "ref", "agent")):
         return
-    where = quick.Places(repository.top, repository.git_dir, repository.common_dir)
+    where = cached.Places(repository.top, repository.git_dir, repository.common_dir)
     files = _config_files(repository)
     # As it is without a variable: that is looked at every time.
     agent = repository.value("loopx.agent")
     known = {
-        "version": quick.VERSION, "surroundings": quick.surroundings(files, where, repository.env), "files": files,
+        "version": cached.VERSION, "surroundings": cached.surroundings(files, where, repository.env), "files": files,
         "policy": policy.as_json(), "agent": agent or None, "here": settings.remote == HERE, "ref": settings.ref,
     }  # fmt: skip
-    path = os.path.join(repository.git_dir, "loopx", quick.NAME)
+    path = os.path.join(repository.git_dir, "loopx", cached.NAME)
     text = json.dumps(known)
     if claims_file.read_plain(path) != text:
         make_folder(os.path.dirname(path))

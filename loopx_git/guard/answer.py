@@ -1,16 +1,16 @@
-"""What a verdict comes to, for people in one screen and for programs with the same facts."""
+"""The answer that a verdict comes to, for people in one screen and for programs with the same facts."""
 
 from __future__ import annotations
 
 from loopx_git.coverage.rules import CALLERS
-from loopx_git.coverage.verdict import Group, fields_of, says
+from loopx_git.coverage.verdict import Group, fields_of, judge, says
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from loopx_git.guard.desk import Desk, Problem
+    from loopx_git.guard.context import Context, Problem
     from loopx_git.guard.free import Free
 
 #: Most groups, and most paths of one group, that the text names; `--json` names all.
@@ -20,27 +20,28 @@ TOLD_AFTER = 3600
 BYPASS = "a bypass (--no-verify) does not help: the pull-request check fails on the same rule"
 
 
-class Report:
+class Answer:
     """A verdict. `effect` is allowed, warned or denied."""
 
     def __init__(
-        self, desk: Desk, source: str, groups: Sequence[Group], *, problem: Problem | None = None,
+        self, context: Context, source: str, groups: Sequence[Group], *, problem: Problem | None = None,
         unjudged: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self.desk, self.source, self.groups, self.problem, self.unjudged = desk, source, groups, problem, unjudged
+        self.context, self.source, self.groups = context, source, groups
+        self.problem, self.unjudged = problem, unjudged
         self.wrong = [group for group in groups if not group.allowed]
         self.effect = self._effect()
         self._found: dict[Group, Free | None] = {}
 
     def _effect(self) -> str:
-        policy = self.desk.policy
+        policy = self.context.policy
         if policy.mode == "off" or not (self.wrong or self.problem):
             return "allowed"
         severity = policy.mode
         # Of a commit that names a claim it does not matter who pushes it.
         by_name = any(group.fields.get("by_name") for group in self.wrong)
         knows_who = CALLERS[self.source].knows_who
-        if knows_who and self.desk.who.agent is None and severity == "block" and not by_name:
+        if knows_who and self.context.who.agent is None and severity == "block" and not by_name:
             severity = policy.unidentified
         return {"block": "denied", "warn": "warned"}.get(severity, "allowed")
 
@@ -65,7 +66,7 @@ class Report:
     @property
     def headline(self) -> str:
         """One sentence."""
-        if self.desk.policy.mode == "off":
+        if self.context.policy.mode == "off":
             return 'the guard is off here: .loopx/config.toml says mode = "off"'
         if self.effect == "allowed" and (self.wrong or self.problem):
             return (
@@ -77,16 +78,16 @@ class Report:
         if self.problem is not None:
             return self.problem.message
         word = "may" if self.effect == "denied" else "should"
-        whose = f"by {self.desk.who.agent}" if self.desk.who.agent else "here"
+        whose = f"by {self.context.who.agent}" if self.context.who.agent else "here"
         return f"{self.count} {_plural(self.count, 'path')} {word} not be changed {whose}"
 
     def lines(self) -> list[str]:
         """The body for people: paths, rule, holder and epoch; then how old the knowledge is."""
-        lines = list(self.desk.notes)
+        lines = list(self.context.notes)
         if self.effect == "allowed":
             judged = any(group.rule == "covered" for group in self.groups)
-            if judged and self.desk.age > TOLD_AFTER:
-                lines.append(f"by the claims as they were read {age_words(self.desk.age)} ago")
+            if judged and self.context.age > TOLD_AFTER:
+                lines.append(f"by the claims as they were read {age_words(self.context.age)} ago")
             return lines
         if self.problem is not None:
             lines += _paths(self.unjudged)
@@ -103,36 +104,36 @@ class Report:
         if len(self.wrong) > GROUPS_SHOWN:
             rest = self.wrong[GROUPS_SHOWN:]
             lines.append(f"  and {sum(len(group.paths) for group in rest)} more, for {len(rest)} other reasons")
-        if self.desk.tip is not None:
-            lines.append(f"  known: the claims at {self.desk.tip[:12]}, read {age_words(self.desk.age)} ago")
+        if self.context.tip is not None:
+            lines.append(f"  known: the claims at {self.context.tip[:12]}, read {age_words(self.context.age)} ago")
         lines.append(f"  {BYPASS}")
         return lines
 
     def _says(self, group: Group) -> tuple[str, str]:
         """(what is said of the paths, the next command): the claim of the free todo, where there is one."""
-        message, command, _ = says(group, self.desk.who)
+        message, command, _ = says(group, self.context.who)
         free = self._free(group) if group.rule in ("unclaimed", "missing") else None
         return message, command if free is None else free.command
 
     def _free(self, group: Group) -> Free | None:
         """The free todo that covers paths of which only a claim is missing."""
         open_ = group.rule in ("unclaimed", "unidentified", "missing") and not group.claims
-        if not open_ or self.desk.free is None:
+        if not open_ or self.context.free is None:
             return None
         if group not in self._found:
-            self._found[group] = self.desk.free.find(group.paths)
+            self._found[group] = self.context.free.find(group.paths)
         return self._found[group]
 
     def _until(self, group: Group) -> str:
         ends = group.claims[0].lapses_at if group.claims and group.rule in ("held", "sibling") else None
-        return "" if ends is None else f"; it lapses in {age_words(max(0.0, ends - self.desk.now))}"
+        return "" if ends is None else f"; it lapses in {age_words(max(0.0, ends - self.context.now))}"
 
     def as_json(self) -> dict[str, Any]:
         """The same facts, every path."""
-        desk, findings = self.desk, []
+        context, findings = self.context, []
         for group in self.wrong:
             message, command = self._says(group)
-            fields, free = fields_of(group, desk.who), self._free(group)
+            fields, free = fields_of(group, context.who), self._free(group)
             ends = group.claims[0].lapses_at if group.claims else None
             findings.append({
                 "rule": group.rule, "message": message, "next": command, "todo_id": fields.get("todo"),
@@ -146,12 +147,25 @@ class Report:
                        "paths": list(self.unjudged)}  # fmt: skip
         checked = sum(len(group.paths) for group in self.groups) + len(self.unjudged)
         return {
-            "verdict": self.effect, "source": self.source, "mode": desk.policy.mode, "agent": desk.who.agent,
-            "session": desk.who.session, "checked": checked, "refused": self.count, "claims": self.trailers,
-            "findings": findings, "problem": problem, "next": self.command, "notes": list(desk.notes),
-            "known_at": desk.tip, "known_age_s": None if desk.age == float("inf") else round(desk.age, 1),
+            "verdict": self.effect, "source": self.source, "mode": context.policy.mode, "agent": context.who.agent,
+            "session": context.who.session, "checked": checked, "refused": self.count, "claims": self.trailers,
+            "findings": findings, "problem": problem, "next": self.command, "notes": list(context.notes),
+            "known_at": context.tip, "known_age_s": None if context.age == float("inf") else round(context.age, 1),
             "bypass": BYPASS if self.effect != "allowed" else "",
         }  # fmt: skip
+
+
+def examine(context: Context, paths: Iterable[str], source: str) -> Answer:
+    """The verdict on an edit of these paths."""
+    if context.policy.mode == "off":
+        return Answer(context, source, [])
+    if context.problem is None:
+        return Answer(context, source, judge(paths, context.policy.guarded, context.edit()))
+    plain, open_ = Group("unguarded", ()), Group("unclaimed", ())
+    for path in paths:
+        (open_ if context.policy.is_guarded(path) else plain).paths.append(path)
+    # Without knowledge nothing is said of single paths; one that is guarded is enough.
+    return Answer(context, source, [plain], problem=context.problem if open_.paths else None, unjudged=open_.paths)
 
 
 def _paths(paths: Sequence[str]) -> list[str]:
