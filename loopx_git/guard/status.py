@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 from loopx_git.errors import LoopXError
 from loopx_git.guard.hook import NAMES, PROBE
-from loopx_git.guard.install import record_of
-from loopx_git.guard.places import Place, find
+from loopx_git.guard.hook_managers.found import find
+from loopx_git.guard.hook_managers.place import Place
+from loopx_git.guard.record import record_of
 from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.process import git, watched
 from loopx_git.store.repository import Repository

@@ -1,0 +1,73 @@
+"""Hooks that stand in git's configuration (git 2.54 and newer), where git runs them beside every other."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+
+from loopx_git.errors import InvalidState
+from loopx_git.guard import shims
+from loopx_git.guard.hook import NAMES
+from loopx_git.guard.hook_managers import plain
+from loopx_git.guard.hook_managers.place import Manager, Place
+from loopx_git.guard.record import Entry, Record, decode, encode
+from loopx_git.store.lock import read_file, write_file
+from loopx_git.store.process import git
+from loopx_git.store.repository import LOCAL_TIMEOUT, Repository
+
+#: The git from which hooks can stand in the configuration.
+CONFIGURED_SINCE = (2, 54)
+_EVENT = "hook.loopx-{}"
+
+
+def is_here(repository: Repository) -> bool:
+    named = any(key.startswith("hook.") and key.endswith(".event") for _, key, _ in repository.config)
+    return named and version(repository) >= CONFIGURED_SINCE
+
+
+def plan(place: Place, repository: Repository, record: Record) -> list[tuple[Entry, bytes]]:
+    """No file: the settings, to be made by `configure`."""
+    path = os.path.join(repository.common_dir, "config")
+    record.config_before = encode(read_file(path, 10_000_000))
+    record.settings = [_EVENT.format(name) for name in NAMES]
+    return []
+
+
+def configure(repository: Repository, record: Record) -> None:
+    """Write the hooks into the repository's own configuration, where git runs them beside every other."""
+    for section in record.settings:
+        name = section.removeprefix(_EVENT.format(""))
+        command = f"{shlex.quote(shims.program())} guard hook {name}"
+        for key, value in (("event", name), ("command", command)):
+            _config(repository, [f"{section}.{key}", value])
+
+
+def unconfigure(repository: Repository, record: Record) -> None:
+    """Take them out again; a file that is otherwise as it was gets its former bytes."""
+    if not record.settings:
+        return
+    path = os.path.join(repository.common_dir, "config")
+    for section in record.settings:
+        _config(repository, ["--remove-section", section])
+    before, now = decode(record.config_before), read_file(path, 10_000_000)
+    if before is not None and now is not None and now.split() == before.split():
+        mode = os.stat(path).st_mode & 0o7777
+        write_file(path, before)
+        os.chmod(path, mode)
+
+
+def _config(repository: Repository, args: list[str]) -> None:
+    done = git(["config", "--local", *args], cwd=repository.cwd, env=repository.env, timeout=LOCAL_TIMEOUT)
+    if done.code:
+        raise InvalidState(f"git cannot change its configuration: {done.complaint}", hint="git config --local --list")
+
+
+def version(repository: Repository) -> tuple[int, int]:
+    """The version of git."""
+    text = git(["version"], cwd=repository.cwd, env=repository.env, timeout=LOCAL_TIMEOUT).text
+    match = re.search(r"(\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+MANAGER = Manager(plain.refuse, plan)

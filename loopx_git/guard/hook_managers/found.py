@@ -1,0 +1,63 @@
+"""Which hook manager serves a repository, and where its hooks are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from loopx_git.errors import InvalidState
+from loopx_git.guard.hook_managers import configured, framework, husky, lefthook, plain
+from loopx_git.guard.hook_managers.place import Kind, Manager, Place, is_below
+from loopx_git.store.process import git
+from loopx_git.store.repository import LOCAL_TIMEOUT, Repository
+
+MANAGERS: Mapping[Kind, Manager] = {
+    Kind.PLAIN: plain.MANAGER,
+    Kind.HUSKY: husky.MANAGER,
+    Kind.LEFTHOOK: lefthook.MANAGER,
+    Kind.FRAMEWORK: framework.MANAGER,
+    Kind.CONFIGURED: configured.MANAGER,
+}
+
+
+def find(repository: Repository) -> Place:
+    """The place as git itself resolves it, from wherever core.hooksPath was set."""
+    # From the top: that is where git starts hooks, and what a relative core.hooksPath is relative to.
+    args = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"]
+    done = git(args, cwd=repository.top or repository.cwd, env=repository.env, timeout=LOCAL_TIMEOUT,
+               options=("--no-pager",))  # fmt: skip
+    if done.code:
+        raise InvalidState(
+            f"git cannot say where its hooks are: {done.complaint}", hint="git rev-parse --git-path hooks"
+        )
+    folder = done.text.rstrip("\n")
+    top = repository.top
+    inside_git = is_below(folder, repository.common_dir) or is_below(folder, repository.git_dir)
+    inside_tree = top is not None and is_below(folder, top) and not inside_git
+    theirs = framework.hooks_in(folder)
+    kind = _kind(repository, folder, theirs)
+    # Our own calls of git switch hooks off at command scope.
+    paths = [value for scope, key, value in repository.config if key == "core.hookspath" and scope != "command"]
+    looked_at = os.path.join(top or "", ".husky") if kind is Kind.HUSKY else folder
+    return Place(
+        kind, folder, inside_tree and is_tracked(repository, looked_at), not (inside_git or inside_tree),
+        paths[-1] if paths else None, theirs,
+    )  # fmt: skip
+
+
+def _kind(repository: Repository, folder: str, theirs: frozenset[str]) -> Kind:
+    top = repository.top
+    if top is not None and husky.is_here(top, folder):
+        return Kind.HUSKY
+    if theirs:
+        return Kind.FRAMEWORK
+    if top is not None and lefthook.is_here(top, folder):
+        return Kind.LEFTHOOK
+    return Kind.CONFIGURED if configured.is_here(repository) else Kind.PLAIN
+
+
+def is_tracked(repository: Repository, path: str) -> bool:
+    """Whether git tracks a file, or anything in a folder."""
+    done = git(["--literal-pathspecs", "ls-files", "-z", "--", path], cwd=repository.top or repository.cwd,
+               env=repository.env, timeout=LOCAL_TIMEOUT)  # fmt: skip
+    return bool(done.out)

@@ -1,0 +1,124 @@
+"""What an install wrote down before it did it: enough to give everything back, byte for byte."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from loopx_git.errors import InvalidState
+from loopx_git.store.lock import make_folder, read_file, write_file
+from loopx_git.store.repository import Repository
+
+RECORD = "guard-install.json"
+#: The lines of ours in a file that others edit, too.
+BEGIN, END = "# loopx guard: begin", "# loopx guard: end"
+SIZE_MAX = 20_000_000
+
+
+@dataclass(slots=True)
+class Entry:
+    """One file: what was written (sha256), the name under which a foreign hook is kept, or, for a file that was
+    edited, its former bytes in base64 (`before`; None: it was not there) and its former time (ns)."""
+
+    path: str
+    wrote: str = ""
+    kept: str | None = None
+    edited: bool = False
+    before: str | None = None
+    mode: int = 0o755
+    time: int | None = None
+
+
+@dataclass(slots=True)
+class Record:
+    """All that an install did. `folders` are those that it made, `settings` the keys of git's configuration."""
+
+    kind: str
+    entries: list[Entry] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    config_before: str | None = None
+
+
+def record_of(repository: Repository) -> Record | None:
+    """What is written down, or None while nothing is installed."""
+    path = os.path.join(repository.home, RECORD)
+    data = read_file(path, SIZE_MAX)
+    if data is None:
+        return None
+    try:
+        raw = json.loads(data)
+        return Record(**{**raw, "entries": [Entry(**item) for item in raw["entries"]]})
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidState(
+            f"{path} cannot be read: {error}", hint=f"look at it, then move it away: {path}", about={"file": path}
+        ) from None
+
+
+def store(repository: Repository, record: Record) -> None:
+    make_folder(repository.home)
+    plain: dict[str, Any] = {
+        "kind": record.kind, "folders": record.folders, "settings": record.settings,
+        "config_before": record.config_before,
+        "entries": [{name: getattr(entry, name) for name in Entry.__slots__} for entry in record.entries],
+    }  # fmt: skip
+    write_file(os.path.join(repository.home, RECORD), (json.dumps(plain, indent=1) + "\n").encode())
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def missing_folders(folder: str) -> list[str]:
+    """The folders that must be made for this one to be, the innermost first."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return missing
+
+
+def edit(record: Record, path: str, before: bytes | None, after: bytes) -> tuple[Entry, bytes]:
+    """The edit of a file, entered into the record; what is to be written."""
+    was = os.stat(path) if before is not None else None
+    entry = Entry(
+        path, digest(after), edited=True, before=encode(before), mode=was.st_mode & 0o7777 if was else 0o644,
+        time=was.st_mtime_ns if was else None,
+    )  # fmt: skip
+    record.entries.append(entry)
+    return entry, after
+
+
+def undo_edit(entry: Entry) -> str:
+    """Give a file its former bytes; where somebody changed it since, take out our lines alone."""
+    now, before = read_file(entry.path, 1_000_000), decode(entry.before)
+    if now is None:
+        return "removed"
+    if digest(now) == entry.wrote:
+        if before is None:
+            os.unlink(entry.path)
+            return "removed"
+        write_file(entry.path, before)
+        os.chmod(entry.path, entry.mode)
+        if entry.time is not None:
+            os.utime(entry.path, ns=(entry.time, entry.time))
+        return "restored"
+    begin, end = now.find(BEGIN.encode()), now.find(END.encode())
+    if begin < 0 or end < begin:
+        return "left"
+    write_file(entry.path, now[:begin] + now[end + len(END) + 1 :])
+    os.chmod(entry.path, entry.mode)
+    return "restored"
+
+
+def encode(data: bytes | None) -> str | None:
+    """Bytes as they stand in the record."""
+    return None if data is None else base64.b64encode(data).decode("ascii")
+
+
+def decode(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
