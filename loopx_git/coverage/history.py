@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from loopx_git.client.claims_file import claims_at, tests_of
+from loopx_git.client.client import Client
 from loopx_git.core.change import Op
 from loopx_git.core.lease import Ended, Lease, Moment
 from loopx_git.core.todo import Todo
+from loopx_git.coverage.rules import CALLERS
 from loopx_git.coverage.trailers import split
 from loopx_git.coverage.verdict import Claim, Named, fault_of
 from loopx_git.errors import InvalidState
@@ -73,11 +76,13 @@ class Ledger:
     def snapshot(self) -> TreeSnapshot:
         return TreeSnapshot(self.objects.tree(self.tip), self.memo)
 
-    def granted(self, names: Iterable[str], moment: Moment, require: str, prove: Prover | None) -> Granted:
+    def granted(
+        self, names: Iterable[str], caller: str, moment: Moment, require: str, prove: Prover | None
+    ) -> Granted:  # fmt: skip
         """What is known at the tip, to judge commits that name these claims."""
         held = [Claim(found) for found in claims_at(self.snapshot, moment)[0]]
         live = [claim for claim in held if not claim.has_lapsed(moment.now.timestamp())]
-        return Granted(self.worth(names, held, require=require, prove=prove), live, self.tip)
+        return Granted(self.worth(names, held, caller, require=require, prove=prove), live, self.tip)
 
     def root(self) -> str:
         """The first commit of the history; InvalidState while that is not here."""
@@ -91,13 +96,14 @@ class Ledger:
         self,
         names: Iterable[str],
         held: Sequence[Claim],
+        caller: str,
         *,
         require: str,
         prove: Prover | None = None,
         is_late: Callable[[Claim], bool] | None = None,
     ) -> dict[str, Named]:
-        """What each claim (todo@epoch) is worth. Where `prove` is given, its grant must be proven; where `is_late`
-        is, a claim past its deadline is worth nothing until it is renewed."""
+        """What each claim (todo@epoch) is worth. Where `prove` is given, its grant must be proven; what `is_late`
+        is worth nothing, for a caller that goes by the clock, until it is renewed."""
         names = list(dict.fromkeys(names))
         now_held = {claim.lease: claim for claim in held}
         asked = [name for name in names if name not in now_held or prove is not None]
@@ -121,10 +127,18 @@ class Ledger:
                 fields["unproven"] = prove(epoch.granted)
                 fault = "signature" if fields["unproven"] else None
             if fault is None and claim is not None:
-                late = is_late is not None and not done and is_late(claim)
+                late = CALLERS[caller].clock and is_late is not None and not done and is_late(claim)
                 fault = "late" if late else fault_of(claim, require)
             found[name] = Named(claim, fault, done=done and fault is None, fields=fields)
         return found
+
+
+def ledger_of(client: Client, tip: str) -> Ledger:
+    """The ledger that a client reads, at this tip."""
+    around = client.connection.ledger.around
+    deepen = getattr(around.publisher, "deepen", None)
+    whole = (lambda: None) if deepen is None else partial(deepen, client.connection.settings.timeout)
+    return Ledger(around.objects, around.memo, tip, whole)
 
 
 def _standing(epoch: Epoch, steps: Sequence[Step], fields: dict[str, Any]) -> tuple[str | None, bool]:

@@ -58,24 +58,19 @@ RULES: dict[str, Rule] = {
 class Caller:
     """What a caller knows that others do not; besides, all of them judge alike.
 
-    `reads_commits`: there are commits, which name their claims; before one is made the session's own claims stand
-    for what it would name. `clock`: it stands at the holder's desk, where a claim past its deadline is to be renewed
-    first; the wall goes by epochs alone. `knows_who`: an agent or a person asks, and `unidentified` of the policy
-    says how a person is answered.
+    `clock`: it stands at the holder's desk, where a claim past its deadline is to be renewed first; the wall goes by
+    epochs alone. `knows_who`: an agent or a person asks, and `unidentified` of the policy says how a person is
+    answered. Before a commit is made the session's own claims stand for what it would name (`verdict.Edit`).
     """
 
-    __slots__ = ("clock", "knows_who", "reads_commits")
+    __slots__ = ("clock", "knows_who")
 
-    def __init__(self, *, reads_commits: bool, clock: bool, knows_who: bool) -> None:
-        self.reads_commits, self.clock, self.knows_who = reads_commits, clock, knows_who
+    def __init__(self, *, clock: bool, knows_who: bool) -> None:
+        self.clock, self.knows_who = clock, knows_who
 
 
+_DESK, _WALL = Caller(clock=True, knows_who=True), Caller(clock=False, knows_who=False)
 CALLERS: dict[str, Caller] = {
-    "agent": Caller(reads_commits=False, clock=True, knows_who=True),
-    "paths": Caller(reads_commits=False, clock=True, knows_who=True),
-    "staged": Caller(reads_commits=False, clock=True, knows_who=True),
-    "range": Caller(reads_commits=True, clock=True, knows_who=True),
-    "push": Caller(reads_commits=True, clock=True, knows_who=True),
-    "review": Caller(reads_commits=True, clock=False, knows_who=False),
-    "gate": Caller(reads_commits=True, clock=False, knows_who=False),
+    **dict.fromkeys(("agent", "paths", "staged", "range", "push"), _DESK),
+    **dict.fromkeys(("review", "gate"), _WALL),
 }

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from loopx_git.client.client import Client
 from loopx_git.core.ids import OID
 from loopx_git.coverage.changes import Code, CodeCommit
-from loopx_git.coverage.history import Ledger
-from loopx_git.coverage.rules import CALLERS
+from loopx_git.coverage.history import ledger_of
 from loopx_git.coverage.verdict import Bench, Group
 from loopx_git.errors import InvalidState, UsageError
 from loopx_git.guard.answer import Answer, examine
@@ -78,11 +77,11 @@ def judge_selection(client: Client, context: Context, selection: Sequence[str], 
     found = code_of(client.connection.repository).commits(selection)
     if context.problem is not None or context.tip is None:
         return examine(context, dict.fromkeys(path for commit in found for path in commit.paths), source)
-    around = client.connection.ledger.around
-    ledger = Ledger(around.objects, around.memo, context.tip)
     names = [name for commit in found for name in commit.claims.claims]
-    is_late = context.is_late if CALLERS[source].clock else None
-    granted = ledger.worth(names, context.claims, require=context.policy.require, is_late=is_late)
+    require = context.policy.require
+    granted = ledger_of(client, context.tip).worth(
+        names, context.claims, source, require=require, is_late=context.is_late
+    )
     live = [claim for claim in context.claims if not claim.has_lapsed(context.now)]
     return Answer(context, source, gathered(found, Bench(context.policy, granted, live)))
 

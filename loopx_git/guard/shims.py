@@ -16,7 +16,6 @@ _FOLDERS = (
     os.path.join(os.path.dirname(__file__), "hooks"),
     os.path.join(os.path.dirname(__file__), "..", "..", "hooks"),
 )
-MARK = "# loopx guard: "
 
 
 def program() -> str:
@@ -48,8 +47,3 @@ def _read(name: str) -> str:
             with open(path, encoding="ascii") as file:
                 return file.read()
     raise InternalError(f"the shim of {name} is not there", hint="install loopx-git again")
-
-
-def is_ours(data: bytes) -> bool:
-    """Whether a hook's text is one of our shims, of whatever version."""
-    return MARK.encode() in data[:400]

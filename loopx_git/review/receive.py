@@ -221,7 +221,7 @@ class Gate:
         self._progress(0, 0)
         names = [name for commit in changes for name in commit.claims.claims]
         prove, moment = self._prover(fresh=False), Moment(datetime.now(UTC))
-        granted = Ledger(self.objects, self.memo, tip).granted(names, moment, self.policy.require, prove)
+        granted = Ledger(self.objects, self.memo, tip).granted(names, "gate", moment, self.policy.require, prove)
         late = [commit for commit in changes if commit.oid not in early]
         return [_told(update, item) for item in findings(late, granted, self.policy) if item.level == "error"]
 

@@ -11,7 +11,7 @@ from loopx_git.client.config import HERE
 from loopx_git.client.connect import Hooks
 from loopx_git.core.lease import Moment
 from loopx_git.coverage.changes import CodeCommit
-from loopx_git.coverage.history import Granted, Ledger, Prover
+from loopx_git.coverage.history import Granted, Prover, ledger_of
 from loopx_git.errors import InvalidState
 from loopx_git.review.check import CONFIG, ReviewFinding, findings
 from loopx_git.review.policy import SIGNERS, Tables, changed_keys, file_at, policy_of, tables_at
@@ -96,12 +96,11 @@ class Review:
     def granted(self, changes: Sequence[CodeCommit]) -> tuple[Granted, str]:
         """What the ledger says about every claim that is named, and its root."""
         tip = self.client.read(fresh=True).tip
-        around = self.client.connection.ledger.around
-        ledger = Ledger(around.objects, around.memo, tip, self._whole)
+        ledger = ledger_of(self.client, tip)
         root = self._pinned(ledger.root())
         names = [name for commit in changes for name in commit.claims.claims]
         moment = Moment(self.hooks.clock.wall())
-        return ledger.granted(names, moment, self.policy.require, self._prover()), root
+        return ledger.granted(names, "review", moment, self.policy.require, self._prover()), root
 
     def _prover(self) -> Prover | None:
         """Where the policy asks for signed claims: what proves that a claim is its holder's."""
@@ -112,13 +111,6 @@ class Review:
         signers = file_at(self.repository, self.range.base, SIGNERS)
         objects = self.client.connection.ledger.around.objects
         return Verifier(objects, self.env, signers).why_not
-
-    def _whole(self) -> None:
-        """Make the ledger's history whole where this clone has only its end."""
-        publisher = self.client.connection.ledger.around.publisher
-        deepen = getattr(publisher, "deepen", None)
-        if deepen is not None:
-            deepen(self.client.connection.settings.timeout)
 
     def _pinned(self, root: str) -> str:
         """The root of the ledger, which must be the one that the base pins."""
