@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from loopx_git.store.environment import unbent
 from loopx_git.store.itself import absolute
@@ -25,6 +26,10 @@ SAFE = (
 )  # fmt: skip
 #: Most bytes of one stream that are kept; git has no reason to say more to us.
 OUTPUT_MAX = 64 * 1024 * 1024
+#: How long the rest of an ended process's output is read, in seconds, while something behind it goes on writing.
+_GRACE = 0.25
+#: How often the end of a process is looked for where the system cannot tell of it, in seconds.
+_LOOK = 0.01
 #: How much of a user's command's output is kept for a message.
 TAIL_MAX = 4096
 
@@ -85,17 +90,113 @@ def run(
         )
     except OSError as error:
         return Finished(127, b"", f"cannot run {program}: {error.strerror}".encode())
-    with process:
+    try:
+        with _Pipes(process, stdin) as pipes:
+            ended = pipes.until_end(time.monotonic() + max(0.05, timeout))
+            if not ended:
+                _kill(process)
+            pipes.drain()
+    except BaseException:
+        _kill(process)
+        raise
+    finally:
+        process.wait()
+    out, err = bytes(pipes.out), bytes(pipes.err)
+    if not ended:
+        return Finished(124, out, err + f"\n{program} was stopped: no answer in time".encode(), timed_out=True)
+    return Finished(process.returncode, out, err)
+
+
+class _Pipes:
+    """What goes through the pipes of a process, until the process has ended: not until its pipes have. What it left
+    behind (a shared ssh connection that stays open for the next command) may keep them open for hours."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes) -> None:
+        self.out, self.err = bytearray(), bytearray()
+        self._process, self._stdin = process, memoryview(stdin)
+        self._selector = selectors.DefaultSelector()
+        self._open: set[int] = set()
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        self._streams: dict[int, tuple[IO[bytes], bytearray]] = {
+            process.stdout.fileno(): (process.stdout, self.out), process.stderr.fileno(): (process.stderr, self.err),
+        }  # fmt: skip
+        self._end: int | None = None
+
+    def __enter__(self) -> _Pipes:
+        for number in self._streams:
+            os.set_blocking(number, False)
+            self._selector.register(number, selectors.EVENT_READ)
+            self._open.add(number)
+        given = self._process.stdin
+        assert given is not None
+        if self._stdin:
+            os.set_blocking(given.fileno(), False)
+            self._selector.register(given.fileno(), selectors.EVENT_WRITE)
+        else:
+            given.close()
+        with suppress(AttributeError, OSError):
+            # Where the system can tell of the end itself, nobody has to look for it again and again.
+            self._end = os.pidfd_open(self._process.pid)
+            self._selector.register(self._end, selectors.EVENT_READ)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._selector.close()
+        if self._end is not None:
+            os.close(self._end)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert stream is not None
+            # What it did not read of its input is no concern of ours.
+            with suppress(BrokenPipeError):
+                stream.close()
+
+    def until_end(self, ends: float) -> bool:
+        """Read and write until the process has ended (True), or the time is over (False)."""
+        while self._process.poll() is None:
+            left = ends - time.monotonic()
+            if left <= 0:
+                return False
+            self._step(left if self._end is not None else min(left, _LOOK))
+        return True
+
+    def drain(self) -> None:
+        """Read what an ended process has left in its pipes: all of it lies there already."""
+        ends = time.monotonic() + _GRACE
+        while self._open and time.monotonic() < ends:
+            if not self._step(0.0):
+                return
+
+    def _step(self, seconds: float) -> bool:
+        """Wait at most so long for something to read or to write; whether anything was read."""
+        read = False
+        for key, _ in self._selector.select(seconds):
+            number = key.fd
+            if number in self._streams:
+                read = self._read(number) or read
+            elif number != self._end:
+                self._write(number)
+        return read
+
+    def _read(self, number: int) -> bool:
+        stream, kept = self._streams[number]
+        chunk = os.read(number, 65536)
+        if not chunk:
+            self._selector.unregister(number)
+            self._open.discard(number)
+            return False
+        kept += chunk[: OUTPUT_MAX - len(kept)]
+        return True
+
+    def _write(self, number: int) -> None:
         try:
-            out, err = process.communicate(stdin, timeout=max(0.05, timeout))
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            out, err = _rest(process)
-            return Finished(124, out, err + f"\n{program} was stopped: no answer in time".encode(), timed_out=True)
-        except BaseException:
-            _kill(process)
-            raise
-    return Finished(process.returncode, out[:OUTPUT_MAX], err[:OUTPUT_MAX])
+            self._stdin = self._stdin[os.write(number, self._stdin[:65536]) :]
+        except BrokenPipeError:
+            self._stdin = memoryview(b"")
+        if not self._stdin:
+            self._selector.unregister(number)
+            assert self._process.stdin is not None
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
 
 
 class Watched(NamedTuple):
@@ -185,15 +286,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         process.kill()
-
-
-def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    try:
-        out, err = process.communicate(timeout=2)
-    except subprocess.TimeoutExpired:
-        # A grandchild that left the group holds the pipe; its output is of no use any more.
-        return b"", b""
-    return out, err
 
 
 def without_credentials(text: str) -> str:
