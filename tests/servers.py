@@ -30,6 +30,10 @@ GONE_WITHIN = 5.0
 LOOPBACK = "127.0.0.1"
 
 
+#: What an HTTP server answers in place of the repository.
+Instead = Callable[[str, str], tuple[int, list[tuple[str, str]], bytes] | None]
+
+
 class ServerMissing(Exception):
     """A program that the server needs is missing or cannot run here; the message says which and why."""
 
@@ -70,15 +74,18 @@ def git_daemon(base: Path, *, writable: bool = True) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def http_backend(base: Path, *, require_header: tuple[str, str] | None = None) -> Iterator[str]:
+def http_backend(
+    base: Path, *, require_header: tuple[str, str] | None = None, instead: Instead | None = None
+) -> Iterator[str]:
     """`git http-backend` over every repository below base; yields `http://127.0.0.1:PORT/`.
 
-    With require_header, a pair of name and value, a request without exactly that, once, gets 401. Pushes are allowed
-    as to a logged-in user; a repository can forbid them by http.receivepack=false. Raises ServerMissing when
-    the program is missing.
+    With require_header, a pair of name and value, a request without exactly that, once, gets 401. `instead` is asked
+    first: (method, path with query) -> (status, headers, content) to answer so, None to let the repository answer.
+    Pushes are allowed as to a logged-in user; a repository can forbid them by http.receivepack=false. Raises
+    ServerMissing when the program is missing.
     """
     require_git_program("http-backend")
-    with GitHTTPServer(base, require_header) as server:
+    with GitHTTPServer(base, require_header, instead) as server:
         # A short poll, since shutdown waits for the next one.
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         serving.start()
@@ -96,8 +103,9 @@ class GitHTTPServer(ThreadingHTTPServer):
     daemon_threads = False
     request_queue_size = 128
 
-    def __init__(self, base: Path, require_header: tuple[str, str] | None) -> None:
+    def __init__(self, base: Path, require_header: tuple[str, str] | None, instead: Instead | None = None) -> None:
         self.base = base
+        self.instead = instead
         self.require_header = require_header
         self.lock = threading.Lock()
         self.connections: set[socket.socket] = set()
@@ -196,6 +204,11 @@ class GitHandler(BaseHTTPRequestHandler):
         return line
 
     def answer(self, body: bytes) -> None:
+        if self.server.instead is not None:
+            other = self.server.instead(self.command, self.path)
+            if other is not None:
+                self.reply(*other)
+                return
         required = self.server.require_header
         if required is not None and self.headers.get_all(required[0]) != [required[1]]:
             self.reply(401, [("WWW-Authenticate", 'Basic realm="git"')], b"")

@@ -48,7 +48,7 @@ def adopt(
         actor=actor,
         fingerprint=f"adopt {discard} {only_safe} {actor.name} {actor.session}",
         command="adopt",
-        limits=Limits(budget=connection.settings.timeout),
+        limits=Limits(budget=connection.left),
         dry_run=dry_run,
         adopt=plan,
     )

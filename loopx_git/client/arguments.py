@@ -8,6 +8,7 @@ subclass: what is written is what every reader gets back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from itertools import islice
@@ -220,19 +221,20 @@ def converted(values: Mapping[str, Any], **other: Convert) -> dict[str, Any]:
 
 
 def checked(**other: Convert) -> Callable[[Namespace], Namespace]:
-    """A class decorator: every public method of the namespace gets its arguments through the door. `other` names the
-    arguments that are of another kind in this class."""
+    """A class decorator: every public method of the namespace gets its arguments through the door, and one time
+    budget for all that it does (a class whose methods last says so: LASTING). `other` names the arguments that are of
+    another kind in this class."""
 
     def wrap(namespace: Namespace) -> Namespace:
         for name, member in list(vars(namespace).items()):
             if not name.startswith("_") and callable(member) and hasattr(member, "__code__"):
-                setattr(namespace, name, _at_the_door(member, other))
+                setattr(namespace, name, _at_the_door(member, other, getattr(namespace, "LASTING", False)))
         return namespace
 
     return wrap
 
 
-def _at_the_door(method: Callable[..., Any], other: Mapping[str, Convert]) -> Callable[..., Any]:
+def _at_the_door(method: Callable[..., Any], other: Mapping[str, Convert], long: bool) -> Callable[..., Any]:
     code = method.__code__
     names = code.co_varnames[1 : code.co_argcount]
     defaults = method.__kwdefaults__ or {}
@@ -251,10 +253,11 @@ def _at_the_door(method: Callable[..., Any], other: Mapping[str, Convert]) -> Ca
         left_out = [
             name for name in values if plain[name] is None and defaults.get(name) is not None and name not in NONE_IS
         ]
-        # What is too much goes on as it is: Python's own complaint names the method.
-        return method(
-            self, *[plain[name] for name in names[: len(args)]], *args[len(names) :],
-            **{name: plain[name] for name in values if name not in left_out},
-        )  # fmt: skip
+        with nullcontext() if long else self._client.connection.within():
+            # What is too much goes on as it is: Python's own complaint names the method.
+            return method(
+                self, *[plain[name] for name in names[: len(args)]], *args[len(names) :],
+                **{name: plain[name] for name in values if name not in left_out},
+            )  # fmt: skip
 
     return call

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -90,12 +90,13 @@ class BaseClient:
         if known is not None and not fresh and age <= bound:
             return Reading(known, age)
         if fresh:
-            tip = ledger.need_tip(settings.timeout)
+            tip = ledger.need_tip(self.connection.left)
             self._stamp()
             self._pin(tip)
             return Reading(tip, 0.0, tuple(ledger.around.notes))
         try:
-            fetched = ledger.refresh(settings.timeout if known is None else min(settings.timeout, wait))
+            left = self.connection.left
+            fetched = ledger.refresh(left if known is None else min(left, wait))
         except (Contention, InvalidState) as error:
             # A reader shows the last good state rather than nothing; whoever plans gets the error itself.
             if known is None:
@@ -160,13 +161,13 @@ class BaseClient:
             return plan_group(snapshot, commands, actor, moment, request)
 
         self.connection.offline = False
-        settings, ledger = self.connection.settings, self.connection.ledger
+        ledger = self.connection.ledger
         job = Job(
             decide=decide,
             actor=actor,
             fingerprint=fingerprint(commands, actor),
             command=words or type(commands[0]).__name__,
-            limits=Limits(budget=settings.timeout),
+            limits=Limits(budget=self.connection.left),
             dry_run=dry_run,
         )
         place = ledger if publisher is None else ledger.through(publisher)
@@ -182,7 +183,7 @@ class BaseClient:
 
             if dry_run or not adopted_if_safe(self.connection, error, actor):
                 raise
-            answer = place.submit(job)
+            answer = place.submit(replace(job, limits=Limits(budget=self.connection.left)))
         if answer.tip is not None:
             # Fresh is what is known here: a tip that could not be noted is read again.
             known = ledger.tip() == answer.tip

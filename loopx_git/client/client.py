@@ -123,4 +123,5 @@ class Client(BaseClient):
         from loopx_git.client.land import land
 
         given = converted({"todo_id": todo_id, **settings})
-        return land(self, given.pop("todo_id"), **given)
+        with self.connection.within():
+            return land(self, given.pop("todo_id"), **given)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -63,6 +65,38 @@ class Connection:
         self.offline = False
         self._notes: list[str] = []
         self._menders: list[Mender] = []
+        # Of each thread its own: what runs beside a command has another budget.
+        self._budget = threading.local()
+
+    # -- the time budget of one command
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """One command: what is `left` counts from here, however many fetches and pushes come. A command inside of
+        one shares its budget."""
+        if getattr(self._budget, "ends", None) is not None:
+            yield
+            return
+        self._budget.ends = self.hooks.clock.counting() + self.settings.timeout
+        try:
+            yield
+        finally:
+            self._budget.ends = None
+
+    def begin_again(self) -> None:
+        """Count from now: the time until here was not spent on the remote but on a command of the user's."""
+        if getattr(self._budget, "ends", None) is not None:
+            self._budget.ends = self.hooks.clock.counting() + self.settings.timeout
+
+    @property
+    def left(self) -> float:
+        """Seconds for the next step: of the budget what is left, and a second where it is over, so that a step which
+        is begun can come to an end."""
+        timeout = self.settings.timeout
+        ends: float | None = getattr(self._budget, "ends", None)
+        if ends is None:
+            return timeout
+        return min(timeout, max(1.0, round(ends - self.hooks.clock.counting(), 1)))
 
     def actor(self, agent: str | None = None, session: str | None = None) -> Actor:
         """The configured actor, or the one named."""

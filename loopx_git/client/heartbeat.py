@@ -67,6 +67,9 @@ class Reclaimed:
 class Heartbeat:
     """Signs of life, and what becomes of claims without one."""
 
+    #: A tick or a watch is as long as the work that it does; each step of it has a budget of its own.
+    LASTING = True
+
     def __init__(self, client: BaseClient) -> None:
         self._client = client
 

@@ -124,7 +124,7 @@ class History:
         from loopx_git.store.ledger import not_initialised
 
         connection = self._client.connection
-        fetched = connection.ledger.around.publisher.fetch(connection.settings.timeout)
+        fetched = connection.ledger.around.publisher.fetch(connection.left)
         if fetched.error is not None:
             raise RemoteFailure(
                 f"the coordination ref cannot be read: {fetched.error}",

@@ -209,7 +209,7 @@ def _push_code(client: BaseClient, code: Code) -> None:
     if not isinstance(publisher, RemotePublisher):
         raise NotAllowed("without a remote nothing is landed in two steps", hint="leave out --two-step")
     with _scratch(client, publisher) as folder:
-        LandingPublisher(publisher, code, folder).send_code(client.connection.settings.timeout)
+        LandingPublisher(publisher, code, folder).send_code(client.connection.left)
 
 
 def _track(client: BaseClient, code: Code) -> None:
@@ -239,6 +239,7 @@ def _pre_push(client: BaseClient, code: Code, lease: Lease, actor: Actor, sink: 
         tick=Renewing(client, lease, actor).tick, sink=sink,
         stdin=line.encode("utf-8", "surrogateescape"),
     )  # fmt: skip
+    client.connection.begin_again()
     if done.code or done.timed_out:
         raise NotAllowed(
             f"the pre-push hook refused (it ended with {done.code}); nothing has landed and the claim still stands",

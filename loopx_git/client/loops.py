@@ -28,6 +28,9 @@ class Loops:
     `agent_id` for who asks (default: the configured agent, or the git identity).
     """
 
+    #: A tick or a watch is as long as the work that it does; each step of it has a budget of its own.
+    LASTING = True
+
     def __init__(self, client: BaseClient) -> None:
         self._client = client
 

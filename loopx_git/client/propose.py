@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.config import check_ref
+from loopx_git.client.rewrite import not_taken
 from loopx_git.core.change import Actor, PutTodo
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan import plan
 from loopx_git.core.table import Operation
 from loopx_git.errors import (
-    Contention,
     InvalidState,
     LoopXError,
     NotAllowed,
@@ -144,8 +144,8 @@ class Proposals:
     def _fetch(self, ref: str) -> str | None:
         connection = self._client.connection
         publisher = self._publisher(ref)
-        with locked(connection.repository.home, connection.settings.timeout):
-            fetched = publisher.fetch(connection.settings.timeout)
+        with locked(connection.repository.home, connection.left):
+            fetched = publisher.fetch(connection.left)
         if fetched.error is not None:
             raise RemoteFailure(f"{ref} cannot be read: {fetched.error}", hint="git ls-remote")
         return fetched.tip
@@ -164,7 +164,7 @@ class Proposals:
         # No trailer: a proposal is no operation, and nobody shall take it for one.
         line = "".join(char if char.isprintable() else " " for char in subject)[:72].rstrip()
         wanted = [write.todo for write in change.writes if isinstance(write, PutTodo)]
-        with locked(connection.repository.home, connection.settings.timeout):
+        with locked(connection.repository.home, connection.left):
             try:
                 files = encode(change, snapshot.tree)
                 oid = self._objects.build(
@@ -177,9 +177,9 @@ class Proposals:
                 if isinstance(error, LoopXError) or is_system(error):
                     raise
                 raise our_fault(error) from error
-            pushed = self._publisher(ref).push(known, oid, connection.settings.timeout)
+            pushed = self._publisher(ref).push(known, oid, connection.left)
         if pushed.kind is not PushKind.LANDED:
-            raise Contention(f"{ref} did not take it: {pushed.said}", hint="run the same command again")
+            raise not_taken(ref, pushed)
         return {"branch": ref, "commit": oid, "todo": change.todo}
 
     def _acceptable(self, tip: str, parent: str, oid: str) -> None:

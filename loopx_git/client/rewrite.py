@@ -11,9 +11,9 @@ from loopx_git.client.config import HERE, dump_file
 from loopx_git.core import ids
 from loopx_git.core.times import format_time
 from loopx_git.core.todo import bad_line
-from loopx_git.errors import Contention, InvalidState, NotAllowed, RemoteFailure, UsageError
+from loopx_git.errors import Contention, InvalidState, LoopXError, NotAllowed, RemoteFailure, UsageError
 from loopx_git.ledger.validation import FIRST_CHECK, Checker
-from loopx_git.store.base import PushKind
+from loopx_git.store.base import Pushed, PushKind
 from loopx_git.store.environment import at, scrubbed
 from loopx_git.store.lock import locked
 from loopx_git.store.process import git
@@ -34,9 +34,9 @@ def accept(client: BaseClient, tip: str, reason: str) -> None:
     connection = client.connection
     ledger = connection.ledger
     around, home = ledger.around, connection.repository.home
-    with locked(home, connection.settings.timeout):
+    with locked(home, connection.left):
         known = around.publisher.known_tip()
-        fetched = around.publisher.fetch(connection.settings.timeout)
+        fetched = around.publisher.fetch(connection.left)
         if fetched.error is not None:
             raise RemoteFailure(f"the coordination ref cannot be read: {fetched.error}", hint="git ls-remote")
         if fetched.tip != tip:
@@ -69,19 +69,19 @@ def publish(client: BaseClient) -> dict[str, Any]:
         raise UsageError("there is no remote to publish to", hint="git remote add origin URL, or: --remote NAME")
     if settings.ref != pin.ref:
         raise InvalidState(f"the ledger's ref is {pin.ref}", hint=f"git config loopx.ref {pin.ref}")
-    with locked(repository.home, settings.timeout):
+    with locked(repository.home, connection.left):
         publisher, objects = connection.open_remote()
         local = _local_tip(client, pin.ref)
         copied = git(
             ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repository.common_dir,
              f"+{pin.ref}:refs/loopx/published"],
-            cwd=publisher.path, env=at(publisher.path, scrubbed(connection.env)), timeout=settings.timeout,
+            cwd=publisher.path, env=at(publisher.path, scrubbed(connection.env)), timeout=connection.left,
         )  # fmt: skip
         if copied.code:
             raise InvalidState(f"the ledger could not be copied: {copied.complaint}", hint="git fsck")
         for fault in Checker(objects, {}).walk(None, local, 10**9):
             raise fault.error()
-        fetched = publisher.fetch(settings.timeout)
+        fetched = publisher.fetch(connection.left)
         if fetched.error is not None:
             raise RemoteFailure(f"the remote cannot be read: {fetched.error}", hint="git ls-remote")
         if fetched.tip is not None and fetched.tip != local:
@@ -90,9 +90,9 @@ def publish(client: BaseClient) -> dict[str, Any]:
                 hint="join that ledger in a fresh clone, or: git config loopx.ref REF",
             )
         if fetched.tip is None:
-            pushed = publisher.push(None, local, settings.timeout)
+            pushed = publisher.push(None, local, connection.left)
             if pushed.kind is not PushKind.LANDED:
-                raise Contention(f"the remote did not take it: {pushed.said}", hint="run the same command again")
+                raise not_taken("the remote", pushed)
         publisher.accept(local)
         connection.store_pin(pin.ledger)
     home = location.home_of(repository, settings.remote)
@@ -104,6 +104,15 @@ def publish(client: BaseClient) -> dict[str, Any]:
         "tip": local,
         "config": dump_file(settings.remote, pin.ref, pin.ledger, network),
     }
+
+
+def not_taken(what: str, pushed: Pushed) -> LoopXError:
+    """The error of a push that did not land: another was faster, or the remote cannot be reached or says no."""
+    if pushed.kind in (PushKind.LOST, PushKind.REJECTED):
+        return Contention(f"{what} did not take it: {pushed.said}", hint="run the same command again")
+    return RemoteFailure(
+        f"{what} did not take it: {pushed.said}", hint="git ls-remote; then run the same command again"
+    )
 
 
 def _local_tip(client: BaseClient, ref: str) -> str:

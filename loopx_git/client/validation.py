@@ -55,6 +55,7 @@ def validate(
     env = {**client.connection.env, "LOOPX_TODO": lease.todo, "LOOPX_EPOCH": str(lease.epoch),
            "LOOPX_AGENT": actor.name}  # fmt: skip
     done = watched(argv, cwd=repository.top or repository.cwd, env=env, timeout=timeout, tick=keeper.tick, sink=sink)
+    client.connection.begin_again()
     if done.timed_out:
         raise NotAllowed(
             f"{_shown(argv)} did not end within {timeout:.0f} s and was stopped; {lease.todo} stays as it was",
@@ -88,6 +89,7 @@ class Renewing:
         if ttl is None or now - self.last < ttl / 3:
             return
         self.last = now
+        self.client.connection.begin_again()
         try:
             renew(self.client, self.lease.id, agent_id=self.actor.name, session=self.actor.session)
         except NotYourClaim:

@@ -15,26 +15,35 @@ class PushKind(StrEnum):
     REJECTED = "rejected"  # lost, or a fault of the server: the tip tells
     DECLINED = "declined"  # a policy said no
     BROKEN = "broken"  # our object store lacks something
-    THROTTLED = "throttled"
+    THROTTLED = "throttled"  # too much at once, or a server that is down for now: wait, then ask again
+    UNREACHABLE = "unreachable"  # refused before anything was sent, and the same the next time
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """One push: what it came to, whether the other side answered at all, and what it said."""
+    """One push: what it came to, whether the other side answered at all, and what it said. `sent` is False where
+    nothing of ours can have arrived, so that nothing is open. `retry_after` is in seconds."""
 
     kind: PushKind
     connected: bool = True
     said: str = ""
     retry_after: float | None = None
+    sent: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """One look at the remote ref: its tip (None: the ref is absent); `error` when it could not be read."""
+    """One look at the remote ref: its tip (None: the ref is absent); `error` when it could not be read.
+
+    Of an error, `throttled` tells that the remote asks for patience (`retry_after` seconds, where it says), and
+    `lasting` that it will be the same the next time."""
 
     tip: str | None = None
     error: str | None = None
+    throttled: bool = False
+    retry_after: float | None = None
+    lasting: bool = False
 
 
 class Publisher(Protocol):

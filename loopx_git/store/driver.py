@@ -83,6 +83,8 @@ class Surroundings:
     mended: Callable[[], int] = lambda: 0
 
 
+#: What a call of git gets at least, in seconds, also when the budget is over: the last look at what was sent.
+_LEAST = 0.2
 #: Commits that are checked before the progress is kept.
 _CHUNK = 500
 
@@ -151,7 +153,7 @@ class Driver:
             case tx.Push(parent, oid):
                 around.failpoint("pushing")
                 try:
-                    pushed = around.publisher.push(parent, oid, max(2.0, self._left() / 2))
+                    pushed = around.publisher.push(parent, oid, self._share(0.5, 0.6))
                 except (NotAllowed, RemoteFailure):
                     # Refused for good, or before anything was sent: nothing is open, so nothing of ours stays behind.
                     self._do(tx.Forget())
@@ -174,10 +176,16 @@ class Driver:
     def _left(self) -> float:
         return self.job.limits.budget - (self.around.clock.counting() - self.started)
 
+    def _share(self, part: float, most: float = 1.0) -> float:
+        """The time that one call of git gets: this part of what is left, or two seconds where `most` of it has so
+        many. The budget is a total: the calls together take no longer."""
+        left = self._left()
+        return max(_LEAST, min(left * most, max(2.0, left * part)))
+
     def fetch(self) -> Fetched:
         """Read the remote ref and check everything new on it before anybody plans on it."""
         around = self.around
-        fetched = around.publisher.fetch(max(2.0, self._left() * 0.8))
+        fetched = around.publisher.fetch(self._share(0.8))
         if fetched.error is not None:
             return fetched
         known, tip = around.publisher.known_tip(), fetched.tip

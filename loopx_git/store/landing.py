@@ -105,7 +105,7 @@ class LandingPublisher(RemotePublisher):
         if _NO_ATOMIC.search(done.err.decode("utf-8", "replace")):
             raise no_atomic()
         pushed = classify(done, self.ref)
-        if pushed.kind in (PushKind.LANDED, PushKind.THROTTLED):
+        if pushed.kind in (PushKind.LANDED, PushKind.THROTTLED, PushKind.UNREACHABLE):
             return pushed
         return self._look_closer(parent, oid, done, pushed, timeout)
 

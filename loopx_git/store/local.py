@@ -13,7 +13,7 @@ from loopx_git.store.base import Fetched, Pushed, PushKind
 from loopx_git.store.coord import PENDING
 from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.process import git
-from loopx_git.store.remote import LOOSE_MAX, loose_objects
+from loopx_git.store.remote import LOOSE_MAX, loose_objects, refuse_clash
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects
@@ -59,6 +59,7 @@ class LocalPublisher:
             return Pushed(PushKind.LANDED, said=f"{self.ref} is there already")
         try:
             if parent is None:
+                refuse_clash(self.ref, self.objects.repo.references)
                 self.objects.repo.references.create(self.ref, oid, force=False)
             else:
                 found = self.objects.repo.references.get(self.ref)

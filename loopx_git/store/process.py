@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from loopx_git.store.environment import unbent
 from loopx_git.store.itself import absolute
@@ -117,9 +117,7 @@ class _Pipes:
         self._selector = selectors.DefaultSelector()
         self._open: set[int] = set()
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-        self._streams: dict[int, tuple[IO[bytes], bytearray]] = {
-            process.stdout.fileno(): (process.stdout, self.out), process.stderr.fileno(): (process.stderr, self.err),
-        }  # fmt: skip
+        self._streams = {process.stdout.fileno(): self.out, process.stderr.fileno(): self.err}
         self._end: int | None = None
 
     def __enter__(self) -> _Pipes:
@@ -178,7 +176,7 @@ class _Pipes:
         return read
 
     def _read(self, number: int) -> bool:
-        stream, kept = self._streams[number]
+        kept = self._streams[number]
         chunk = os.read(number, 65536)
         if not chunk:
             self._selector.unregister(number)

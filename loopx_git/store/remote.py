@@ -8,8 +8,9 @@ whose fate is open.
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from loopx_git.errors import RemoteFailure
 from loopx_git.store.base import Fetched, Pushed, PushKind
 from loopx_git.store.coord import FETCHED, PENDING, TIP, Mender
 from loopx_git.store.environment import REMOTE, at
-from loopx_git.store.outcome import classify
+from loopx_git.store.outcome import classify, unreadable
 from loopx_git.store.process import Finished, git
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Loose objects past which coord.git is packed.
 LOOSE_MAX = 2000
+#: A line of GIT_TRACE_PACKET about what came from the other side.
+_PACKET = re.compile(rb"packet: +\S+< ")
 #: How long another git's lock on our own ref is respected, in seconds; moving one ref takes milliseconds.
 _LOCK_WAIT = 5.0
 #: Pinned for our repository, each with its reason: gc only when we say so and hold the lock; fetches and pushes
@@ -57,8 +60,9 @@ class RemotePublisher:
         self.objects, self.path, self.ref, self.env, self.depth = objects, path, ref, env, depth
         self.mender, self.fetched = mender, FETCHED
 
-    def _git(self, args: Sequence[str], timeout: float) -> Finished:
-        return git([*PINNED, *args], cwd=self.path, env=at(self.path, self.env), timeout=timeout)
+    def _git(self, args: Sequence[str], timeout: float, **more: str) -> Finished:
+        env = {**at(self.path, self.env), **more}
+        return git([*PINNED, *args], cwd=self.path, env=env, timeout=timeout)
 
     def _read(self, name: str) -> str | None:
         found = self.objects.repo.references.get(name)
@@ -80,21 +84,48 @@ class RemotePublisher:
             # Depth belongs to the first fetch only: a second one would be refused as non-fast-forward.
             args.append(f"--depth={self.depth}")
         args += ["--", REMOTE, f"+{self.ref}:{self.fetched}"]
+        ends = time.monotonic() + timeout
         self._outwait_locks(self.fetched)
         done = self._git(args, timeout)
         if done.code == 0:
             return Fetched(self._read(self.fetched))
-        # An absent ref and an unreachable remote both end with 128; ls-remote tells them apart by its code.
-        listed = self._git(["ls-remote", "--exit-code", "--", REMOTE, self.ref], timeout)
-        rows = [row.split("\t") for row in listed.text.splitlines()]
-        if listed.code == 2 or (listed.code == 0 and not any(row[-1] == self.ref for row in rows)):
-            return Fetched(None)
+        failed = unreadable(done)
+        if done.timed_out or failed.throttled or failed.lasting:
+            return failed
+        # An absent ref ends as a broken connection does, with 128; a list of the remote's refs tells them apart.
+        shown = self._shown(ends)
+        if shown is None:
+            return failed
         # The remote answers and the ref is there: what failed may be our own repository.
-        if listed.code == 0 and not done.timed_out and self._mended(f"git fetch: {done.complaint}"):
-            done = self._git(args, timeout)
+        if shown.tip is not None and self._mended(f"git fetch: {done.complaint}"):
+            done = self._git(args, max(1.0, ends - time.monotonic()))
             if done.code == 0:
                 return Fetched(self._read(self.fetched))
-        return Fetched(error=done.complaint or f"git fetch ended with {done.code}")
+        return failed if shown.tip is not None else shown
+
+    def _shown(self, ends: float) -> Fetched | None:
+        """The ref in a list of the remote's refs; an error when what it shows is no answer of a git server (a login
+        page, an empty page of a proxy); None when there is no list."""
+        args = ["ls-remote", "--exit-code", "--", REMOTE, self.ref]
+        # With the trace git tells whether it met its own protocol: an empty page reads as an empty list of refs.
+        listed = self._git(args, ends - time.monotonic(), GIT_TRACE_PACKET="1")
+        rows = [row.split("\t") for row in listed.text.splitlines()]
+        if listed.code not in (0, 2):
+            return None
+        for row in rows:
+            if row[-1] == self.ref:
+                return Fetched(row[0])
+        if _PACKET.search(listed.err):
+            return Fetched(None)
+        # Plain files behind a web server have no protocol; they are a repository when they show any ref.
+        shown = self.look(ends - time.monotonic())
+        if shown.code == 0 and shown.text.strip():
+            return Fetched(None)
+        return Fetched(
+            error="the remote answered with an empty list of refs and not as a git server does (a login page, or a "
+            "proxy, in its place?)",
+            lasting=True,
+        )
 
     def _mended(self, why: str) -> bool:
         """Whether our repository was at fault and is another one now."""
@@ -144,8 +175,12 @@ class RemotePublisher:
         args = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", lease, "--"]
         done = self._git([*args, REMOTE, f"{oid}:{self.ref}"], timeout)
         if done.code == 127:
-            return Pushed(PushKind.UNKNOWN, False, done.complaint)
-        return self._told(done, classify(done, self.ref), parent, oid)
+            return Pushed(PushKind.UNREACHABLE, False, done.complaint, sent=False)
+        pushed = classify(done, self.ref)
+        if pushed.kind is PushKind.REJECTED and parent is None:
+            shown = self.look(max(1.0, timeout / 2))
+            refuse_clash(self.ref, [row.partition("\t")[2] for row in shown.text.splitlines()])
+        return self._told(done, pushed, parent, oid)
 
     def _told(self, done: Finished, pushed: Pushed, parent: str | None, oid: str) -> Pushed:
         """What a push came to, once a repository of ours that cannot give away its own objects is told from a
@@ -190,6 +225,25 @@ class RemotePublisher:
         """True when the remote has any branch besides ours (False also when it cannot be read)."""
         listed = self._git(["ls-remote", "--heads", "--", REMOTE], timeout)
         return any(row.split("\t")[-1] != self.ref for row in listed.text.splitlines())
+
+
+def refuse_clash(ref: str, others: Iterable[str]) -> None:
+    """Raise when one of these refs cannot be there together with `ref`: one name is the folder of the other."""
+    for other in others:
+        if ref.startswith(f"{other}/") or other.startswith(f"{ref}/"):
+            raise RemoteFailure(
+                f"{_short(other)} stands in the way of {_short(ref)}: git cannot keep both; nothing was written",
+                hint=f"give {_short(other)} another name, or keep coordination under a free one (in all clones): "
+                f"git config loopx.ref refs/heads/{ref.removeprefix('refs/heads/').replace('/', '-')}",
+                about={"ref": ref, "in_the_way": other},
+            )
+
+
+def _short(ref: str) -> str:
+    for prefix, kind in (("refs/heads/", "the branch "), ("refs/tags/", "the tag ")):
+        if ref.startswith(prefix):
+            return kind + ref.removeprefix(prefix)
+    return ref
 
 
 def loose_objects(git_dir: str) -> int:

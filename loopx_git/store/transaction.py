@@ -83,12 +83,15 @@ Step = KnownTip | Fetch | Decide | Build | Push | FindLanded | Wait | Elapsed | 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of one transaction, in seconds. `fresh_after` is when a commit is rebuilt because the times in it
-    have grown old (a quarter of the ttl)."""
+    have grown old (a quarter of the ttl). `patience` is the least wait before a remote that is overloaded, or cannot
+    be read, is asked again; it doubles up to `longest_patience`."""
 
     budget: float = 30.0
     fresh_after: float = 1800.0
     first_wait: float = 0.05
     longest_wait: float = 2.0
+    patience: float = 1.0
+    longest_patience: float = 8.0
     faults: int = 3
     faults_spread: float = 5.0
 
@@ -115,6 +118,7 @@ class _Course:
     losses: int = 0
     pushes: int = 0
     unknown: bool = False
+    slowed: int = 0
     rejections: list[float] = field(default_factory=list)
     said: str = ""
 
@@ -131,7 +135,7 @@ def transaction(limits: Limits, *, dry_run: bool = False, resumed: bool = False)
     tip: str | None = yield KnownTip()
     fresh = False
     if tip is None or resumed:
-        tip, landed = yield from _look(course)
+        tip, landed = yield from _look(limits, course)
         fresh = True
         if landed is not None:
             return Result((), tip, landed, confirmed=False)
@@ -147,7 +151,7 @@ def transaction(limits: Limits, *, dry_run: bool = False, resumed: bool = False)
                 if isinstance(decided, LoopXError):
                     raise decided
                 return Result(changes, tip, losses=course.losses, pushes=course.pushes)
-            tip, landed = yield from _look(course)
+            tip, landed = yield from _look(limits, course)
             fresh = True
             if landed is not None:
                 return Result((), tip, landed, confirmed=False, losses=course.losses, pushes=course.pushes)
@@ -160,9 +164,11 @@ def transaction(limits: Limits, *, dry_run: bool = False, resumed: bool = False)
         tip, fresh = result, True
 
 
-def _look(course: _Course) -> Generator[Step, Any, tuple[str | None, str | None]]:
+def _look(limits: Limits, course: _Course) -> Generator[Step, Any, tuple[str | None, str | None]]:
     """(tip, landed commit of this request or None). A tip that cannot be read is "cannot tell"."""
     fetched: Fetched = yield Fetch()
+    while fetched.throttled and (yield from _slow_down(limits, course, fetched.retry_after)):
+        fetched = yield Fetch()
     if fetched.error is not None:
         if course.connected or course.pushes:
             raise _unknown(course, fetched.error)
@@ -185,7 +191,19 @@ def _publish(
         course.said = pushed.said
         if pushed.kind is PushKind.LANDED:
             return Result(changes, oid, oid, losses=course.losses, pushes=course.pushes)
-        course.unknown |= pushed.kind in (PushKind.UNKNOWN, PushKind.THROTTLED)
+        course.unknown |= pushed.sent and pushed.kind in (PushKind.UNKNOWN, PushKind.THROTTLED)
+        if pushed.kind is PushKind.UNREACHABLE and not course.unknown:
+            yield Forget()
+            raise _not_sent(pushed)
+        over = False
+        if pushed.kind is PushKind.THROTTLED or not pushed.sent:
+            over = not (yield from _slow_down(limits, course, pushed.retry_after))
+            if not course.unknown:
+                # Nothing of ours is on its way, so there is nothing to look for: the next push tells what has moved.
+                if not over:
+                    continue
+                yield Forget()
+                raise _overloaded(course)
         if pushed.kind in (PushKind.LOST, PushKind.REJECTED):
             # Others are at it: wait first, then look, so that the tip we decide on is as new as can be.
             yield Wait(_backoff(limits, course.losses))
@@ -212,11 +230,18 @@ def _publish(
         if fetched.error is None and pushed.kind in (PushKind.LOST, PushKind.REJECTED, PushKind.BROKEN):
             # Only where the tip was read and had not moved: what nobody looked at is no fault of the server yet.
             course.rejections.append(now)
-        _stop_on_fault(limits, course)
-        if now >= limits.budget:
-            raise _out_of_time(course, fetched)
+        fault = _fault(limits, course)
+        over = over or now >= limits.budget or (fetched.lasting and not course.unknown)
+        if fault is None and not over and fetched.error is not None:
+            over = not (yield from _slow_down(limits, course, fetched.retry_after))
+        if fault is not None or over:
+            if not course.unknown and fault is None:
+                # Every push was answered, or nothing was sent: nothing of ours is open.
+                yield Forget()
+            raise fault or _out_of_time(course, fetched)
         tries += 1
-        yield Wait(_backoff(limits, tries), pushed.retry_after or 0.0)
+        if fetched.error is None:
+            yield Wait(_backoff(limits, tries))
         if fetched.error is None and (now - began >= limits.fresh_after or pushed.kind is PushKind.BROKEN):
             # A fresh commit on the same parent: only one child of a parent can land, so this is safe.
             return parent
@@ -227,6 +252,21 @@ def _backoff(limits: Limits, losses: int) -> float:
     return min(limits.longest_wait, limits.first_wait * float(2 ** min(losses, 10)))
 
 
+def _slow_down(limits: Limits, course: _Course, told: float | None) -> Generator[Step, Any, bool]:
+    """Wait as long as the remote says, else longer each time; False, at once, when no time for a try is left then."""
+    now: float = yield Elapsed()
+    left = limits.budget - now - limits.patience
+    least = max(limits.patience, told or 0.0)
+    if told is None:
+        longest = min(limits.longest_patience, limits.patience * float(2 ** min(course.slowed, 10)))
+        least = max(least, min(longest, left / 2))
+    if least >= left:
+        return False
+    course.slowed += 1
+    yield Wait(min(least, left - least), least)
+    return True
+
+
 def _contention(course: _Course, now: float) -> Contention:
     return Contention(
         f"lost {course.losses + 1} races in {now:.1f} s: others keep moving the coordination ref",
@@ -235,14 +275,15 @@ def _contention(course: _Course, now: float) -> Contention:
     )
 
 
-def _stop_on_fault(limits: Limits, course: _Course) -> None:
+def _fault(limits: Limits, course: _Course) -> RemoteFailure | None:
     times = course.rejections
     if len(times) >= limits.faults and times[-1] - times[0] >= limits.faults_spread:
-        raise RemoteFailure(
+        return RemoteFailure(
             f"the remote refused {len(times)} pushes although nobody moved the coordination ref: a fault of the "
             f"server, not a lost race ({course.said})",
             hint="look for a stale .lock file beside that ref on the server, or for a full disk there",
         )
+    return None
 
 
 def _out_of_time(course: _Course, fetched: Fetched) -> LoopXError:
@@ -254,6 +295,8 @@ def _out_of_time(course: _Course, fetched: Fetched) -> LoopXError:
     if not course.connected or (not course.unknown and fetched.error is not None):
         # Nothing ever connected, or every push was answered with a refusal: nothing of ours is open.
         return _unreachable(fetched.error or course.said)
+    if not course.unknown:
+        return _overloaded(course)
     return _unknown(course, fetched.error or course.said)
 
 
@@ -262,6 +305,21 @@ def _unknown(course: _Course, said: str) -> OutcomeUnknown:
         f"it is not known whether this was written: the connection broke ({said})",
         hint="run the same command again: it finds out, and does nothing twice",
         about={"pushes": course.pushes},
+    )
+
+
+def _not_sent(pushed: Pushed) -> RemoteFailure:
+    if "error: 413" in pushed.said:
+        hint = "raise the largest size of a request at that server, or at the proxy before it"
+    else:
+        hint = "check the remote and your access: git ls-remote; then run the same command again"
+    return RemoteFailure(f"the remote did not take the push, nothing was written: {pushed.said}", hint=hint)
+
+
+def _overloaded(course: _Course) -> RemoteFailure:
+    return RemoteFailure(
+        f"the remote does not take the push now, nothing was written: {course.said}",
+        hint="run the same command again later, or give it longer: --timeout 120",
     )
 
 

@@ -230,7 +230,7 @@ def test_an_unreachable_remote_is_an_error_and_never_an_absent_ref(away: tuple[P
     fetched = store.publisher.fetch(30)
     assert fetched.tip is None and fetched.error and "remote.git" in fetched.error
     pushed = store.publisher.push(oid, commit(store, oid, "next"), 30)
-    assert (pushed.kind, pushed.connected) == (PushKind.UNKNOWN, False)
+    assert (pushed.kind, pushed.connected) == (PushKind.UNREACHABLE, False)
     assert store.publisher.known_tip() == oid
 
 

@@ -8,7 +8,7 @@ import pytest
 from servers import clean_env
 
 from loopx_git.store.base import Pushed, PushKind
-from loopx_git.store.outcome import classify
+from loopx_git.store.outcome import classify, unreadable
 from loopx_git.store.process import Finished, git
 
 REF = "refs/heads/loopx/coord"
@@ -165,11 +165,16 @@ def test_a_server_that_cannot_unpack(place: Place) -> None:
     assert b"(unpacker error)" in done.out and kind(done) is PushKind.BROKEN
 
 
-def test_a_missing_remote_is_unknown_and_never_connected(place: Place, tmp_path: Path) -> None:
-    for url in (str(tmp_path / "nowhere"), f"file://{tmp_path}/nowhere", "http://127.0.0.1:1/x.git"):
-        said = classify(place.push(place.commits[0], url=url), REF)
-        assert (said.kind, said.connected) == (PushKind.UNKNOWN, False)
-        assert said.said
+@pytest.mark.parametrize(
+    "url",
+    ["nowhere", "file:///nowhere/x.git", "http://127.0.0.1:1/x.git", "git://127.0.0.1:1/x.git",
+     "ssh://127.0.0.1:1/x.git", "http://nowhere.invalid/x.git", "git://nowhere.invalid/x.git", "nosuch://x/y",
+     "ssh://-oProxyCommand=x/y"],
+)  # fmt: skip
+def test_a_remote_that_is_not_there_was_sent_nothing(place: Place, url: str) -> None:
+    said = classify(place.push(place.commits[0], url=url), REF)
+    assert (said.kind, said.connected, said.sent) == (PushKind.UNREACHABLE, False, False), said
+    assert said.said
 
 
 def test_an_object_that_is_missing_here(place: Place) -> None:
@@ -258,11 +263,17 @@ K = PushKind
         (died(ACCESS + "503"), K.THROTTLED, True),
         (died(RPC.format(503), code=1), K.THROTTLED, True),
         (died(RPC.format(403), code=1), K.DECLINED, False),
-        (died(ACCESS + "404"), K.UNKNOWN, False),
+        (died(ACCESS + "404"), K.UNREACHABLE, False),
+        (died("fatal: repository 'https://example.org/x.git/' not found"), K.UNREACHABLE, False),
+        (died(ACCESS + "413"), K.UNREACHABLE, False),
+        (died(RPC.format(413), code=1), K.UNREACHABLE, False),
+        (died(RPC.format(404), code=1), K.UNREACHABLE, False),
+        (died(RPC.format(408), code=1), K.UNKNOWN, False),
+        (died("error: RPC failed; curl 52 Empty reply from server", code=1), K.UNKNOWN, False),
         # ssh
         (died("git@example.org: Permission denied (publickey).", "fatal: Could not read"), K.DECLINED, False),
-        (died("ssh: connect to host example.org port 22: Connection refused"), K.UNKNOWN, False),
-        (died("ssh: Could not resolve hostname example.org"), K.UNKNOWN, False),
+        (died("ssh: connect to host example.org port 22: Connection refused"), K.UNREACHABLE, False),
+        (died("ssh: Could not resolve hostname example.org"), K.UNREACHABLE, False),
         (died("remote: Compressing", "Connection to example.org closed by remote host."), K.UNKNOWN, True),
         # git://
         (died(NOT_EXPORTED), K.DECLINED, False),
@@ -309,6 +320,56 @@ def test_what_hosts_say(done: Finished, expected: PushKind, connected: bool) -> 
 def test_a_host_says_how_long_to_wait(words: str, seconds: float | None) -> None:
     said = classify(finished(err=f"remote: {words}\n{ACCESS}429\n", code=128), REF)
     assert (said.kind, said.retry_after) == (PushKind.THROTTLED, seconds)
+
+
+@pytest.mark.parametrize(
+    ("err", "kind", "sent"),
+    [
+        ((ACCESS + "503",), K.THROTTLED, False),
+        ((RPC.format(503),), K.THROTTLED, True),
+        ((RPC.format(429),), K.THROTTLED, False),
+        ((ACCESS + "408",), K.UNKNOWN, False),
+        (("fatal: unable to access 'https://x/': Recv failure: Connection reset by peer",), K.UNKNOWN, False),
+        (("fatal: unable to access 'https://x/': Failed to connect: Connection timed out",), K.UNKNOWN, False),
+        (("fatal: unable to access 'https://x/': SSL certificate problem: self signed",), K.UNREACHABLE, False),
+        (("fatal: https://x/info/refs not valid: is this a git repository?",), K.UNREACHABLE, False),
+        (("fatal: unable to update url base from redirection:", "  asked for: x"), K.UNREACHABLE, False),
+        (("Host key verification failed.", "fatal: Could not read from remote repository."), K.UNREACHABLE, False),
+        (("kex_exchange_identification: Connection closed by remote host",
+          "fatal: Could not read from remote repository."), K.UNKNOWN, False),
+        # what the other side says is none of git's words about the first contact
+        (("remote: ssh: connect to host mirror port 22: Connection refused",), K.UNKNOWN, True),
+        (("remote: fatal: unable to access 'https://mirror/': no",), K.UNKNOWN, True),
+        (("error: RPC failed; curl 56", "fatal: unable to access 'https://x/': no"), K.UNKNOWN, True),
+        (("fatal: the remote end hung up unexpectedly",), K.UNKNOWN, True),
+        (("fatal: read error: Connection reset by peer",), K.UNKNOWN, True),
+    ],
+)  # fmt: skip
+def test_what_may_have_been_sent(err: tuple[str, ...], kind: PushKind, sent: bool) -> None:
+    said = classify(died(*err), REF)
+    assert (said.kind, said.sent) == (kind, sent)
+    assert classify(died(*err, code=124, timed_out=True), REF).sent
+    assert classify(died(*err, code=-9), REF).sent
+
+
+@pytest.mark.parametrize(
+    ("err", "throttled", "lasting"),
+    [
+        (ACCESS + "429", True, False),
+        (ACCESS + "502", True, False),
+        (ACCESS + "404", False, True),
+        (ACCESS + "403", False, True),
+        ("ssh: connect to host x port 22: Connection refused", False, True),
+        ("fatal: unable to access 'https://x/': Recv failure: Connection reset by peer", False, False),
+        ("fatal: early EOF", False, False),
+        ("fatal: couldn't find remote ref refs/heads/x", False, False),
+    ],
+)
+def test_a_look_that_failed(err: str, throttled: bool, lasting: bool) -> None:
+    look = unreadable(died(err))
+    assert (look.throttled, look.lasting) == (throttled, lasting)
+    assert look.error and "s3cret" not in look.error
+    assert not unreadable(died(err, code=124, timed_out=True)).lasting
 
 
 def test_what_is_no_utf8_is_no_trouble() -> None:

@@ -63,7 +63,7 @@ def test_what_stays_behind_and_writes_on_is_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_shared_ssh_connection_that_stays_open_delays_nothing(tmp_path: Path, left: Path) -> None:
-    """An ssh that becomes the master of a shared connection goes on in the background with the error stream of git."""
+    """An ssh that becomes the master of a shared connection goes on in the background with git's error stream."""
     ssh = script(tmp_path / "ssh", f'{stays(left, "2")}\nwhile [ $# -gt 1 ]; do shift; done\neval "exec $1"')
     env = {**clean_env(), "GIT_SSH_COMMAND": ssh, "GIT_SSH_VARIANT": "simple"}
     git(["init", "-q", "--bare", "remote.git"], cwd=str(tmp_path), env=env, timeout=LONG)

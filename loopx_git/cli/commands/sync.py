@@ -13,7 +13,15 @@ from loopx_git.errors import UsageError
 @click.option("--accept-tip", metavar="OID", help="After a rewrite: accept this tip (with --reason).")
 @click.option("--reason", help="Why, with --accept-tip; kept in this clone.")
 def main(face: Face, publish: bool, accept_tip: str | None, reason: str | None) -> None:
-    """Fetch the coordination ref and check what is new."""
+    """Fetch the coordination ref and check what is new.
+
+    After exit 16 "was rewritten": find out who moved the ref back or replaced it, and why; most often the old tip
+    is brought back where it was. Only when the new history is meant to stay, --accept-tip makes this clone follow it:
+    what the old one held and the new one lacks (claims, notes, whole todos) is gone from here on, and its holders
+    get exit 12. It takes the full id that the remote shows now and a reason, checks that history, and changes
+    nothing on the remote; every other clone decides for itself. Exit 14 "is older" mostly is a mirror that lags, and
+    nothing is to be accepted: try again later.
+    """
     if (accept_tip is None) != (reason is None):
         raise UsageError(
             "--accept-tip and --reason go together", hint="git loopx sync --accept-tip OID --reason TEXT"
