@@ -195,8 +195,8 @@ def _publish(
         if pushed.kind is PushKind.UNREACHABLE and not course.unknown:
             yield Forget()
             raise _not_sent(pushed)
-        over = False
-        if pushed.kind is PushKind.THROTTLED or not pushed.sent:
+        over, waited = False, pushed.kind is PushKind.THROTTLED or not pushed.sent
+        if waited:
             over = not (yield from _slow_down(limits, course, pushed.retry_after))
             if not course.unknown:
                 # Nothing of ours is on its way, so there is nothing to look for: the next push tells what has moved.
@@ -240,7 +240,7 @@ def _publish(
                 yield Forget()
             raise fault or _out_of_time(course, fetched)
         tries += 1
-        if fetched.error is None:
+        if fetched.error is None and not waited:
             yield Wait(_backoff(limits, tries))
         if fetched.error is None and (now - began >= limits.fresh_after or pushed.kind is PushKind.BROKEN):
             # A fresh commit on the same parent: only one child of a parent can land, so this is safe.
