@@ -7,6 +7,7 @@ beginning of a line: what the other side says comes behind `remote: `.
 from __future__ import annotations
 
 import re
+import signal
 
 from loopx_git.store.base import Fetched, Pushed, PushKind
 from loopx_git.store.process import Finished, without_credentials
@@ -58,7 +59,8 @@ def classify(done: Finished, ref: str) -> Pushed:
     said = "\n".join(row for row in err.splitlines() if row.startswith("remote:"))
     if line is None or done.timed_out or done.code < 0:
         connected = line is not None or _ANSWERED.search(err) is not None
-        if line is None and not done.timed_out and done.code > 0:
+        # A helper that is not there can end git by a broken pipe; its words say what came of it all the same.
+        if line is None and not done.timed_out and (done.code > 0 or done.code == -signal.SIGPIPE):
             return _without_line(done.code, err, connected)
         return Pushed(PushKind.UNKNOWN, connected, _last(err) or f"git push ended with {done.code}")
     flag, summary = line
@@ -107,7 +109,7 @@ def unreadable(done: Finished) -> Fetched:
     """A fetch that failed, with what asking again would bring."""
     err = without_credentials(done.err.decode("utf-8", "replace"))
     said = done.complaint or f"git fetch ended with {done.code}"
-    if done.timed_out or done.code < 0:
+    if done.timed_out or (done.code < 0 and done.code != -signal.SIGPIPE):
         return Fetched(error=said)
     if _THROTTLED.search(err):
         return Fetched(error=said, throttled=True, retry_after=_seconds(err))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -382,3 +383,10 @@ def test_a_title_of_somebody_elses_is_not_read_as_a_line() -> None:
     forged = f"*\tx:{REF}\t[new branch]\n"
     assert classify(Finished(1, b"", forged.encode()), REF).kind is PushKind.UNKNOWN
     assert classify(Finished(0, b"To x\nremote: " + forged.encode(), b""), REF).kind is PushKind.UNKNOWN
+
+
+def test_a_broken_pipe_takes_nothing_from_what_git_said() -> None:
+    words = b"git: 'remote-nosuch' is not a git command. See 'git --help'.\n"
+    said = classify(Finished(-signal.SIGPIPE, b"", words), REF)
+    assert (said.kind, said.sent) == (PushKind.UNREACHABLE, False)
+    assert classify(Finished(-signal.SIGPIPE, b"", b""), REF).kind is PushKind.UNKNOWN
