@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from glob import escape, glob
 from types import TracebackType
 from typing import NamedTuple
@@ -75,7 +76,8 @@ class Merges:
         index = os.path.join(self.cwd, self.env.get("GIT_INDEX_FILE") or os.path.join(git_dir, "index"))
         # git would note in the index that its trees are written: a copy is ours.
         for path in (index, *glob(os.path.join(escape(git_dir), "sharedindex.*"))):
-            shutil.copyfile(path, os.path.join(self._path, os.path.basename(path)))
+            with suppress(FileNotFoundError):
+                shutil.copyfile(path, os.path.join(self._path, os.path.basename(path)))
         copied = os.path.join(self._path, os.path.basename(index))
         done = self._git(["write-tree", "--missing-ok"], GIT_INDEX_FILE=copied)
         return None if done.code else self.changes(self._commit(done.text.strip(), parents), parents)

@@ -405,6 +405,18 @@ def test_the_commit_hook_agrees_about_the_last_commit(code: Code, name: str) -> 
         one_answer(code, base, code.head, set())
 
 
+def test_a_merge_that_is_not_settled_can_be_asked_about(code: Code) -> None:
+    """Its index is no tree yet: what is as in one of the parents is carried, the rest is judged."""
+    ours, theirs = forked(code, {**at("src/a.py", "ours\n"), **at("src/b.py")}, {**at("src/a.py"), **at("held/x")})
+    clone = code.site.clone
+    clone.git("checkout", "-q", "-f", "--detach", ours)
+    clone.git(*OFF, "merge", "-q", theirs, check=False)
+    assert clone.git("ls-files", "--unmerged")
+    shown = clone.run("guard", "check", "--staged").json
+    assert (shown["verdict"], shown["checked"]) == ("allowed", 1)
+    clone.git("merge", "--abort")
+
+
 def test_an_amended_commit_is_judged_by_all_that_it_has(code: Code) -> None:
     site, clone = code.site, code.site.clone
     clone.git("checkout", "-q", "-f", "--detach", code.base)
