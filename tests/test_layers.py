@@ -169,7 +169,7 @@ def found(module: Module, line: int, what: str) -> str:
 
 def layers_point_down(module: Module) -> list[str]:
     if module.layer not in MAY_IMPORT:
-        return [found(module, 1, f"{module.layer!r} is no layer; they are {', '.join(MAY_IMPORT)}")]
+        return [found(module, 1, f"{module.layer!r} is not a layer; they are {', '.join(MAY_IMPORT)}")]
     allowed = {module.layer, *MAY_IMPORT[module.layer]}
     findings = []
     for line, name in mentions(module):

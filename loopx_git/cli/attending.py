@@ -56,7 +56,7 @@ def pause(inbox: Inbox, seconds: float) -> bool:
 
 
 def end_with(code: int) -> None:
-    """Leave with an exit code that is no error of ours."""
+    """Leave with an exit code that is not an error of ours."""
     if code:
         raise click.exceptions.Exit(code)
 

@@ -46,7 +46,7 @@ _COMMON: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("as_json", ("--json",), {"is_flag": True, "default": None, "help": "Print one JSON object."}),
 )  # fmt: skip
 
-#: Of these, who acts and where: two different values, one before the command and one after it, are no command.
+#: Of these, who acts and where: two different values, one before the command and one after it, are not one command.
 _ONE = {
     param: spellings for param, spellings, _ in _COMMON if param in ("folder", "agent", "session", "remote", "ref")
 }
@@ -162,7 +162,7 @@ class Face:
             self.output.err.write(f"{when}: --fresh asks again\n")
 
     def close(self) -> None:
-        """What came of the printing. A write that stands is no failure because its answer was lost; a read that
+        """What came of the printing. A write that stands is not a failure because its answer was lost; a read that
         nobody got is (InvalidState). A reader that went away (`| head`) had what it wanted."""
         error = unprinted()
         if error is None:
@@ -340,7 +340,7 @@ def text_of(text: str | None, file: str | None, flag: str) -> str | None:
     except OSError as error:
         raise UsageError(f"{flag}-file {file}: {error.strerror}", hint=f"{flag}-file FILE") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{flag}-file {file} is no UTF-8", hint="save it as UTF-8") from None
+        raise UsageError(f"{flag}-file {file} is not UTF-8", hint="save it as UTF-8") from None
 
 
 def _lines(text: str) -> str:

@@ -73,7 +73,7 @@ def fields_of(given: str | None, *, as_json: bool) -> tuple[str, ...]:
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         raise UsageError(
-            f"--fields: {unknown[0]!r} is no field" if unknown else "--fields names nothing",
+            f"--fields: {unknown[0]!r} is not a field" if unknown else "--fields names nothing",
             hint="--fields " + ",".join(sorted(known)),
         )
     return names

@@ -60,7 +60,7 @@ def identifier(name: str, value: Any) -> Any:
 
 
 def whole(name: str, value: Any) -> Any:
-    """An int: of a whole number however it is written (3, 3.0, "3"); None stays None. True is no number."""
+    """An int: of a whole number however it is written (3, 3.0, "3"); None stays None. True is not a number."""
     if value is None:
         return None
     if isinstance(value, float) and value.is_integer():
@@ -176,7 +176,7 @@ def argv(name: str, value: Any) -> Any:
 
 
 def anything(name: str, value: Any) -> Any:
-    """What is no data: a function to call, or what its own class checks."""
+    """What is not data: a function to call, or what its own class checks."""
     return value
 
 

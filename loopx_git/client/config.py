@@ -79,7 +79,7 @@ def parse_tables(data: bytes, path: str) -> dict[str, dict[str, Any]]:
         # Editors of some systems put a byte order mark in front.
         tables = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _bad(path, f"is no TOML: {error}") from None
+        raise _bad(path, f"is not TOML: {error}") from None
     for table, keys in tables.items():
         if table not in KEYS or not isinstance(keys, dict):
             raise _bad(path, f"has the unknown table or key {table!r}; known: {', '.join(KEYS)}")
@@ -152,7 +152,7 @@ def _named(kind: str, value: str | None, origins: Mapping[str, str]) -> str | No
         return None
     if not ids.is_valid(kind, value):
         raise UsageError(
-            f"{value[:80]!r} ({origins[kind]}) is no valid {kind}", hint=f"a {kind} is {ids.GRAMMAR[kind][1]}"
+            f"{value[:80]!r} ({origins[kind]}) is not a valid {kind}", hint=f"a {kind} is {ids.GRAMMAR[kind][1]}"
         )
     return value
 
@@ -201,7 +201,7 @@ def check_ref(ref: str) -> str:
     )
     if not good:
         raise UsageError(
-            f"{ref[:80]!r} is no full name of a ref",
+            f"{ref[:80]!r} is not a full name of a ref",
             hint=f"such as {DEFAULT_REF}: git config loopx.ref {DEFAULT_REF}",
         )
     return ref

@@ -129,7 +129,7 @@ class Doctor:
             return
         peer = None if tip is None else self._connection.ledger.snapshot(tip).peer(settings.agent)
         if peer is None:
-            yield Check("agent", "fail", f"{settings.agent} ({settings.origins['agent']}) is no registered peer",
+            yield Check("agent", "fail", f"{settings.agent} ({settings.origins['agent']}) is not a registered peer",
                         f"git loopx peer register {settings.agent}")  # fmt: skip
         else:
             yield Check("agent", "ok", f"{peer.agent} ({settings.origins['agent']}), {peer.status.value}")

@@ -40,7 +40,7 @@ class Goals:
     ) -> tuple[GoalView | None, bool]:  # fmt: skip
         """Create a goal: (the goal, whether it is new); the goal is None in a dry run of a new one."""
         if claims is not None and claims not in set(ClaimMode):
-            raise UsageError(f"{claims!r} is no mode of claims", hint="--claims exclusive, or soft")
+            raise UsageError(f"{claims!r} is not a mode of claims", hint="--claims exclusive, or soft")
         command = CreateGoal(goal_id, title, None if claims is None else ClaimMode(claims))
         actor = self._client.connection.actor(agent_id)
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"goal create {goal_id}")

@@ -95,7 +95,7 @@ class History:
             for fault in Checker(around.objects, around.memo).walk(None, tip, 10**9, around.progress)
         ]
         tree = around.objects.tree(tip)
-        # A newer format is no finding: it takes a newer program to judge it.
+        # A newer format is not a finding: it takes a newer program to judge it.
         version.check(tree.blob(layout.FORMAT))
         try:
             wrong = check_state(TreeSnapshot(tree, around.memo))

@@ -57,7 +57,7 @@ def land(
     """Push `rev` to the branch `to` of the coordination remote and complete the todo, in one atomic push.
 
     The todo's own check and the user's pre-push hook run once, before. Raises NotYourClaim when the claim is lost,
-    NotAllowed when the code is no fast-forward, RemoteFailure when the branch does not take it; nothing has landed
+    NotAllowed when the code is not a fast-forward, RemoteFailure when the branch does not take it; nothing has landed
     then. `need_check` refuses a todo that has no check. Landing the same again writes nothing.
     """
     actor = client.connection.actor(agent_id, session)
@@ -139,7 +139,7 @@ def _code(client: BaseClient, rev: str, to: str | None) -> Code:
         to = current
     name = to.removeprefix("refs/heads/")
     if name.startswith("-") or _ask(client, ["check-ref-format", f"refs/heads/{name}"]) is None:
-        raise UsageError(f"{to[:60]!r} is no name of a branch", hint="--to BRANCH")
+        raise UsageError(f"{to[:60]!r} is not a name of a branch", hint="--to BRANCH")
     if f"refs/heads/{name}" == client.connection.settings.ref:
         raise UsageError(f"{name} is the coordination ref; code does not land there", hint="--to BRANCH")
     return Code(oid, f"refs/heads/{name}")

@@ -48,7 +48,7 @@ class LoopView:
 def loop_actor(client: BaseClient, name: str) -> Actor:
     """The loop as an actor: its name, and its session in this clone."""
     if not ids.is_valid("agent", name):
-        raise UsageError(f"{name[:80]!r} is no valid loop", hint=f"a loop is {ids.GRAMMAR['agent'][1]}")
+        raise UsageError(f"{name[:80]!r} is not a valid loop", hint=f"a loop is {ids.GRAMMAR['agent'][1]}")
     connection = client.connection
     given = connection.flags.get("session")
     return Actor(name, given or session_of_loop(connection.repository, name, connection.hooks.entropy))

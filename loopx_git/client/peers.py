@@ -33,7 +33,7 @@ class Peers:
         Returns (the peer, whether it is new); the peer is None in a dry run of a new one.
         """
         if kind is not None and kind not in set(PeerKind):
-            raise UsageError(f"{kind!r} is no kind of peer", hint="--kind agent, human or loop")
+            raise UsageError(f"{kind!r} is not a kind of peer", hint="--kind agent, human or loop")
         command = RegisterPeer(
             agent,
             None if kind is None else PeerKind(kind),

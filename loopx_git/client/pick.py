@@ -122,7 +122,7 @@ def peer_of(snapshot: TreeSnapshot, actor: Actor, client: BaseClient) -> Peer:
     if snapshot.policy.peers_auto_register:
         return Peer(actor.name, client.moment().now, actor.name)
     raise NotAllowed(
-        f"{actor.name} is no registered peer",
+        f"{actor.name} is not a registered peer",
         hint=f"git loopx peer register {actor.name}",
         about={"agent": actor.name},
     )

@@ -89,7 +89,7 @@ class Probe:
 
     def _at(self, ref: str) -> str | None:
         """Where a ref of the remote stands: what happened is read there, never from what a push said. What cannot be
-        read is no answer: RemoteFailure."""
+        read is not an answer: RemoteFailure."""
         looked = self._publisher.look(self._timeout)
         if looked.code:
             raise RemoteFailure(f"the remote cannot be read any more: {looked.complaint}", hint="try again later")

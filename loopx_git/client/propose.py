@@ -76,7 +76,7 @@ class Proposals:
         unknown = sorted(set(fields) - _ADDABLE)
         if unknown:
             raise UsageError(
-                f"{unknown[0]!r} is no field of a new todo", hint=f"fields: {', '.join(sorted(_ADDABLE))}"
+                f"{unknown[0]!r} is not a field of a new todo", hint=f"fields: {', '.join(sorted(_ADDABLE))}"
             )
         return self._write(branch, AddTodo(todo, title, **fields), f"propose {todo}: {title}")
 
@@ -161,7 +161,7 @@ class Proposals:
         snapshot = TreeSnapshot(self._objects.tree(parent), around.memo)
         change = plan(snapshot, command, actor, client.moment(), connection.hooks.entropy(16).hex())
         who = author_of(actor, Signature(*connection.committer))
-        # No trailer: a proposal is no operation, and nobody shall take it for one.
+        # No trailer: a proposal is not an operation, and nobody shall take it for one.
         line = "".join(char if char.isprintable() else " " for char in subject)[:72].rstrip()
         wanted = [write.todo for write in change.writes if isinstance(write, PutTodo)]
         with locked(connection.repository.home, connection.left):

@@ -26,7 +26,7 @@ def accept(client: BaseClient, tip: str, reason: str) -> None:
     """Follow `tip` from now on. It must be what the remote shows now, and legal by itself."""
     if not ids.OID.fullmatch(tip):
         raise UsageError(
-            f"{tip[:60]!r} is no full commit id", hint="--accept-tip takes the 40 digits that exit 16 names"
+            f"{tip[:60]!r} is not a full commit id", hint="--accept-tip takes the 40 digits that exit 16 names"
         )
     bad = bad_line(reason, 300)
     if bad:

@@ -57,7 +57,7 @@ def parse(text: str) -> Table:
         match = _RULE.fullmatch(rule)
         if match is None:
             raise UsageError(
-                f"{rule[:60]!r} is no rule for an exit code",
+                f"{rule[:60]!r} is not a rule for an exit code",
                 hint="such as --on-exit '0=completed 2-9=needs_human signal=released other=blocked'",
             )
         outcome = Outcome(match[3])

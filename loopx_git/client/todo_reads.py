@@ -129,7 +129,7 @@ class TodoReads:
         for name in status:
             if name not in {item.value for item in Status} - {"archived"} | {"all"}:
                 raise UsageError(
-                    f"{name!r} is no status",
+                    f"{name!r} is not a status",
                     hint="one of open, in_progress, blocked, needs_human, completed, superseded, cancelled, all",
                 )
         reading = self._client.read(fresh=fresh, offline=offline)

@@ -25,21 +25,21 @@ def _branch(value: Any) -> str | None:
         return reason
     bad = {"..", "@{", "//", "\\"}
     if value.startswith(("-", "/", ".")) or value.endswith(("/", ".", ".lock")) or set(" ~^:?*[") & set(value):
-        return "is no branch name"
-    return "is no branch name" if any(part in value for part in bad) else None
+        return "is not a branch name"
+    return "is not a branch name" if any(part in value for part in bad) else None
 
 
 def _priority(value: Any) -> str | None:
-    return None if isinstance(value, int) and 0 <= value <= 4 else "is no priority from 0 (highest) to 4"
+    return None if isinstance(value, int) and 0 <= value <= 4 else "is not a priority from 0 (highest) to 4"
 
 
 def _attempts(value: Any) -> str | None:
-    return None if isinstance(value, int) and 0 <= value <= 1_000_000 else "is no count"
+    return None if isinstance(value, int) and 0 <= value <= 1_000_000 else "is not a count"
 
 
 def _id(kind: str) -> Callable[[Any], str | None]:
     def check(value: Any) -> str | None:
-        return None if ids.is_valid(kind, value) else f"is no valid {kind}: {ids.GRAMMAR[kind][1]}"
+        return None if ids.is_valid(kind, value) else f"is not a valid {kind}: {ids.GRAMMAR[kind][1]}"
 
     return check
 
@@ -69,7 +69,7 @@ def _pattern(value: Any) -> str | None:
     try:
         check_pattern(value)
     except ValueError as error:
-        return f"is no scope pattern: {error}"
+        return f"is not a scope pattern: {error}"
     return None
 
 

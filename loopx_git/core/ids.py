@@ -41,7 +41,7 @@ def check(kind: str, value: str, *, stored: bool = False, where: str = "") -> st
     error: type[LoopXError] = InvalidState if stored else UsageError
     at = f"{where}: " if where else ""
     shown = value if len(value) <= 80 else value[:77] + "..."
-    raise error(f"{at}{shown!r} is no valid {kind}", hint=f"a {kind} is {GRAMMAR[kind][1]}")
+    raise error(f"{at}{shown!r} is not a valid {kind}", hint=f"a {kind} is {GRAMMAR[kind][1]}")
 
 
 def todo_id(random_bytes: bytes) -> str:

@@ -19,14 +19,14 @@ def beat(snapshot: Snapshot, actor: Actor, moment: Moment) -> ChangeSet:
     peer = snapshot.peer(actor.name) if actor.is_agent else None
     if peer is None or peer.agent != actor.name:
         raise NotAllowed(
-            f"{actor.name} is no registered peer",
+            f"{actor.name} is not a registered peer",
             hint=f"git loopx peer register {actor.name}" if actor.is_agent else resolve.who_acts(snapshot),
             about={"agent": actor.name},
         )
     text = subject(f"peer {peer.agent} beat")
     facts = {"agent": peer.agent}
     after = replace(peer, last_seen=moment.now)
-    # Two beats within a millisecond are one: a commit that changes nothing is no operation.
+    # Two beats within a millisecond are one: a commit that changes nothing is not an operation.
     writes = () if after == peer else (PutPeer(after),)
     return ChangeSet(Op.PEER, actor, text, writes, facts=facts)
 

@@ -302,7 +302,7 @@ class _Grant:
         peer = self.snapshot.peer(self.actor.name)
         if peer is None or peer.agent != self.actor.name or peer.status is PeerStatus.RETIRED:
             raise NotAllowed(
-                f"{self.actor.name} is no registered peer, and a note without the claim is for peers",
+                f"{self.actor.name} is not a registered peer, and a note without the claim is for peers",
                 hint=f"git loopx peer register {self.actor.name}"
                 if peer is None
                 else f"git loopx peer show {peer.agent}",
@@ -329,7 +329,7 @@ class _Grant:
             return self.peer
         spelt = f"; did you mean {known.agent}?" if known is not None else ""
         raise NotAllowed(
-            f"{agent} is no registered peer{spelt}",
+            f"{agent} is not a registered peer{spelt}",
             hint=f"git loopx peer register {agent}" if known is None else f"--agent {known.agent}",
             about={"agent": agent},
         )

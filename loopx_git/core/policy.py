@@ -33,13 +33,13 @@ def _ttl(text: str) -> int | None:
 def _seconds(text: str) -> int:
     seconds = parse_duration(text)
     if seconds is None:
-        raise ValueError("'none' is no allowance; give a duration such as 60s, or 0s")
+        raise ValueError("'none' is not an allowance; give a duration such as 60s, or 0s")
     return seconds
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_000_000):
-        raise ValueError(f"{text!r} is no whole number from 1 to 1000000")
+        raise ValueError(f"{text!r} is not a whole number from 1 to 1000000")
     return int(text)
 
 
@@ -114,7 +114,7 @@ def with_value(policy: Policy, name: str, text: str) -> Policy:
     key = KEYS.get(name)
     if key is None:
         raise UsageError(
-            f"{name!r} is no policy key", hint="keys: " + ", ".join(KEYS) + "; see: git loopx policy show"
+            f"{name!r} is not a policy key", hint="keys: " + ", ".join(KEYS) + "; see: git loopx policy show"
         )
     try:
         value = key.parse(text)

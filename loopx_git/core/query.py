@@ -123,9 +123,12 @@ def fitting(
 
 
 def contended(fits: Sequence[Todo], lost: int, agent: str) -> Sequence[Todo]:
-    """Those of `fits` (best first) among which one is drawn after `lost` lost races: the equals of the best priority
-    (what others have a soft claim of is no equal of what nobody has), and twice as many of the best with each loss,
-    so that a crowd parts soon and nobody alone is sent to less urgent work."""
+    """The candidates among `fits` (best first) after `lost` lost races.
+
+    Without a loss they are the todos of the best priority. A todo with a soft claim of another agent counts as less
+    than one without. Each lost race doubles the number of candidates, so that a crowd spreads soon, and an agent that
+    is alone never gets less urgent work.
+    """
     best = (fits[0].priority, spoken_for(fits[0], agent))
     equals = sum(1 for todo in fits if (todo.priority, spoken_for(todo, agent)) == best)
     return fits[: max(equals, 2**lost if lost else 0)]

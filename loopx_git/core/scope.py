@@ -73,7 +73,7 @@ def matches(scope: Sequence[str], path: str) -> bool:
     """Whether some pattern of the scope covers this file.
 
     `path` is relative to the repository and separated by `/`; bytes that are not UTF-8 stand in it as by
-    surrogateescape. An empty scope covers nothing here, and what is no path of a file (an empty, `.` or `..`
+    surrogateescape. An empty scope covers nothing here, and what is not a path of a file (an empty, `.` or `..`
     segment, an absolute path) is covered by nothing. Raises ValueError for a pattern that `check_pattern`
     refuses.
     """

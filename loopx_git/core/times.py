@@ -32,13 +32,13 @@ def parse_time(text: str) -> datetime:
     """The aware UTC datetime of an RFC 3339 timestamp in UTC; ValueError for anything else."""
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no UTC timestamp such as 2026-01-02T03:04:05Z")
+        raise ValueError(f"{text!r} is not a UTC timestamp such as 2026-01-02T03:04:05Z")
     year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
     micro = int((match[7] or "0").ljust(6, "0"))
     try:
         return datetime(year, month, day, hour, minute, second, micro, tzinfo=UTC)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no valid time: {error}") from None
+        raise ValueError(f"{text!r} is not a valid time: {error}") from None
 
 
 def parse_duration(text: str) -> int | None:
@@ -47,7 +47,7 @@ def parse_duration(text: str) -> int | None:
         return None
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no duration such as 90s, 45m, 2h, 1d, none, or plain seconds")
+        raise ValueError(f"{text!r} is not a duration such as 90s, 45m, 2h, 1d, none, or plain seconds")
     seconds = int(match[1]) * _UNIT[match[2]]
     if seconds > DURATION_MAX:
         raise ValueError(f"{text!r} is longer than ten years")

@@ -15,7 +15,7 @@ FILE_MAX = 262144
 
 
 class Status(StrEnum):
-    """Where a todo stands. ARCHIVED is no written status: it is a terminal todo in the archive folder."""
+    """Where a todo stands. ARCHIVED is not a written status: it is a terminal todo in the archive folder."""
 
     OPEN = "open"
     IN_PROGRESS = "in_progress"

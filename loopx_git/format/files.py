@@ -31,7 +31,7 @@ class Field:
 
 def _digits(value: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
-        raise ValueError("is no whole number")
+        raise ValueError("is not a whole number")
     return int(value)
 
 
@@ -39,7 +39,7 @@ def _time(value: str) -> datetime:
     try:
         return parse_time(value)
     except ValueError:
-        raise ValueError('is no UTC timestamp such as "2026-01-02T03:04:05Z"') from None
+        raise ValueError('is not a UTC timestamp such as "2026-01-02T03:04:05Z"') from None
 
 
 def _one_of(enum: Callable[[str], Any], *refused: str) -> Callable[[str], Any]:
@@ -54,7 +54,7 @@ def _one_of(enum: Callable[[str], Any], *refused: str) -> Callable[[str], Any]:
 def _name(kind: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
         if not ids.is_valid(kind, value):
-            raise ValueError(f"is no valid {kind}")
+            raise ValueError(f"is not a valid {kind}")
         return value
 
     return parse

@@ -95,4 +95,4 @@ def parse(path: str) -> Place:
                         return Place(kind, goal_id, todo_id)
                     break
     shown = path if len(path) <= 120 else path[:117] + "..."
-    raise InvalidState(f"{shown!r} is no path of this format", hint="git loopx verify", about={"file": shown})
+    raise InvalidState(f"{shown!r} is not a path of this format", hint="git loopx verify", about={"file": shown})

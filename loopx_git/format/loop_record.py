@@ -50,7 +50,7 @@ def load(data: bytes, name: str, *, path: str) -> Loop:
     try:
         raw = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise _bad(path, f"is no JSON object: {error}", getattr(error, "lineno", 1)) from None
+        raise _bad(path, f"is not a JSON object: {error}", getattr(error, "lineno", 1)) from None
     if not isinstance(raw, dict) or tuple(sorted(raw)) != KEYS:
         raise _bad(path, "must have exactly the keys " + ", ".join(KEYS), 1)
     lines = data.decode("utf-8").split("\n")
@@ -76,15 +76,15 @@ def _why_bad(key: str, value: Any, name: str) -> str | None:
     """What is wrong with one value, or None."""
     if key == "iterations":
         whole = isinstance(value, int) and not isinstance(value, bool)
-        return None if whole and 0 <= value <= COUNT_MAX else f"is no whole number from 0 to {COUNT_MAX}"
+        return None if whole and 0 <= value <= COUNT_MAX else f"is not a whole number from 0 to {COUNT_MAX}"
     if value is None:
         return None if key in ("current_task", "last_tick", "session", "reason") else "is missing"
     if not isinstance(value, str):
-        return "is no text"
+        return "is not text"
     if key == "name":
         return None if value == name else f"is not {name}, as the path says"
     if key == "status":
-        return None if value in set(LoopStatus) else "is no known status"
+        return None if value in set(LoopStatus) else "is not a known status"
     if key in ("created_at", "last_tick"):
         return _why_no_time(value)
     if key == "created_by":
@@ -92,14 +92,14 @@ def _why_bad(key: str, value: Any, name: str) -> str | None:
     if key == "reason":
         return bad_line(value, REASON_MAX)
     kind = "todo" if key == "current_task" else "session"
-    return None if ids.is_valid(kind, value) else f"is no valid {kind}"
+    return None if ids.is_valid(kind, value) else f"is not a valid {kind}"
 
 
 def _why_no_time(value: str) -> str | None:
     try:
         parse_time(value)
     except ValueError:
-        return "is no UTC timestamp"
+        return "is not a UTC timestamp"
     return None
 
 

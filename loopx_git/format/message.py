@@ -66,12 +66,12 @@ def load(text: str) -> Message:
         raise _bad(f"is longer than {SIZE_MAX} characters")
     subject, blank, rest = (*text.split("\n", 2), "", "")[:3]
     if blank or not subject.strip() or not rest.endswith("\n"):
-        raise _bad("is no subject line, an empty line and trailers")
+        raise _bad("is not a subject line, an empty line and trailers")
     found: dict[str, str] = {}
     for line in rest[:-1].split("\n"):
         match = _LINE.fullmatch(line)
         if match is None or not match[1].startswith(PREFIX) or match[1][len(PREFIX) :] not in TRAILERS:
-            raise _bad(f"has the line {line[:80]!r}, which is no trailer of ours")
+            raise _bad(f"has the line {line[:80]!r}, which is not a trailer of ours")
         key = match[1][len(PREFIX) :]
         if key in found:
             raise _bad(f"has the trailer {PREFIX}{key} twice")

@@ -31,7 +31,7 @@ def load(data: bytes | None, *, name: str) -> Policy:
     try:
         tables = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise _bad(name, f"is no TOML: {error}") from None
+        raise _bad(name, f"is not TOML: {error}") from None
     policy = Policy()
     for table, keys in tables.items():
         if not isinstance(keys, dict):

@@ -48,7 +48,7 @@ def load(data: bytes, todo: str, *, name: str) -> Lease:
         raw = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
-        raise _bad(name, f"is no JSON object: {error}", line, todo) from None
+        raise _bad(name, f"is not a JSON object: {error}", line, todo) from None
     if not isinstance(raw, dict) or tuple(sorted(raw)) != KEYS:
         raise _bad(name, "must have exactly the keys " + ", ".join(KEYS), 1, todo)
     lines = data.decode("utf-8").split("\n")
@@ -62,13 +62,13 @@ def load(data: bytes, todo: str, *, name: str) -> Lease:
         if value is None:
             return None
         if not isinstance(value, str) or not ids.is_valid(kind, value):
-            raise bad(key, f"is no valid {kind}")
+            raise bad(key, f"is not a valid {kind}")
         return value
 
     def count(key: str, low: int, high: int) -> int:
         value = raw[key]
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise bad(key, f"is no whole number from {low} to {high}")
+            raise bad(key, f"is not a whole number from {low} to {high}")
         return value
 
     def time(key: str) -> Any:
@@ -77,12 +77,12 @@ def load(data: bytes, todo: str, *, name: str) -> Lease:
         try:
             return parse_time(raw[key])
         except (ValueError, TypeError):
-            raise bad(key, "is no UTC timestamp") from None
+            raise bad(key, "is not a UTC timestamp") from None
 
     if raw["todo"] != todo:
         raise bad("todo", f"is not {todo}")
     if raw["ended"] is not None and raw["ended"] not in {how.value for how in Ended}:
-        raise bad("ended", "is no known ending")
+        raise bad("ended", "is not a known ending")
     lease = Lease(
         todo=todo,
         epoch=count("epoch", 1, COUNT_MAX),
@@ -112,7 +112,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _bad(name: str, why: str, line: int, todo: str) -> InvalidState:

@@ -30,7 +30,7 @@ class Refusal(Exception):
 
 
 class Item(NamedTuple):
-    """One value or list item: its text, None when it is a plain null; `nested` when it is no scalar."""
+    """One value or list item: its text, None when it is a plain null; `nested` when it is not a scalar."""
 
     text: str | None
     nested: bool
@@ -107,7 +107,7 @@ class BlockLoader:
         except (ValueError, OverflowError) as exc:
             # PyYAML without libyaml calls chr() on any \U escape.
             line = getattr(self._parser, "line", 0) + 1
-            raise Refusal(line, f"an escape that is no character ({exc}); write the character itself") from exc
+            raise Refusal(line, f"an escape that is not a character ({exc}); write the character itself") from exc
 
     def _document(self) -> Block:
         get = self._parser.get_event

@@ -12,7 +12,7 @@ def check(data: bytes | None) -> None:
     """Refuse a format file that is missing, malformed, or newer than this program knows."""
     if data is None:
         raise InvalidState(
-            "this is no loopx ledger: it has no .loopx/format",
+            "this is not a loopx ledger: it has no .loopx/format",
             hint="check where coordination lives: git loopx doctor",
             about={"file": ".loopx/format"},
         )

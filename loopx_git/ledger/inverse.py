@@ -50,7 +50,7 @@ class Finding:
 
 
 class Wrong(Exception):
-    """A commit that is no legal operation; `finding` says why."""
+    """A commit that is not a legal operation; `finding` says why."""
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
@@ -214,7 +214,7 @@ class _OneTodo:
             try:
                 now = parse_time(added[0].time)
             except ValueError:
-                raise Wrong("note", f"the note's time {added[0].time!r} is no UTC timestamp") from None
+                raise Wrong("note", f"the note's time {added[0].time!r} is not a UTC timestamp") from None
         elif renewed:
             now = _renewed_at(self.step.after, renewed[0]) or now
         return Moment(now, _Unless(_LONG_AGO), _Unless(_NEVER))
@@ -348,7 +348,7 @@ def _renewed_at(after: TreeSnapshot, lease_id: str) -> datetime | None:
     return None
 
 
-#: An adoption is no step of one operation: `replay.check_adoption` checks it. INIT is `command_of`'s.
+#: An adoption is not a step of one operation: `replay.check_adoption` checks it. INIT is `command_of`'s.
 INVERSES: Mapping[Op, Callable[[Step], Decided]] = {
     Op.INIT: _unknown,
     Op.POLICY: _policy,

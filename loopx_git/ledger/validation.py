@@ -58,8 +58,10 @@ class ForeignTip(InvalidState):
 
 @dataclass(slots=True)
 class ForeignRun:
-    """Commits since `good` that are no operations, until an adoption ends them. `state` is that of `good`, `last` the
-    newest of them."""
+    """Commits since `good` that are not operations, until an adoption ends them.
+
+    `state` is the snapshot of `good`, `last` the newest foreign commit.
+    """
 
     good: str | None = None
     state: TreeSnapshot | None = None
@@ -82,7 +84,7 @@ class Checker:
         """The faults of the commits after `old` up to `new` (the newest `limit` of them), oldest first.
 
         Where history is cut (a shallow clone, `limit`), the oldest commit's parent is taken as it is. Foreign commits
-        that a legal adoption follows are no faults: it brought everything back to what the rules allow.
+        that a legal adoption follows are not faults: it brought everything back to what the rules allow.
         """
         oids = self.objects.between(old, new, limit)
         requests: dict[str, int] = {}
@@ -196,8 +198,10 @@ def check_own(objects: Objects, memo: dict[Hashable, Any], good: str | None, oid
 def check_proposed(
     objects: Objects, memo: dict[Hashable, Any], parent: str, oid: str, wanted: Sequence[Todo]
 ) -> None:
-    """The same for a proposal, which is no operation: InternalError when what was built on `parent` is not read back
-    as the todos that were `wanted`, or would not be accepted as an edit of them."""
+    """Check a proposal that was built on `parent`. A proposal is not an operation.
+
+    Raises InternalError when the commit does not read back as the todos that were `wanted`, or is not a valid edit.
+    """
     after = TreeSnapshot(objects.tree(oid), memo)
     try:
         found = edits(TreeSnapshot(objects.tree(parent), memo), after.tree, objects.changed(parent, oid), "proposed")

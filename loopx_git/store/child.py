@@ -178,7 +178,7 @@ class Child:
 
 
 def _living(group: int) -> bool:
-    """Whether a process of the group is no zombie; True where that cannot be known."""
+    """Whether a process of the group is not a zombie; True where that cannot be known."""
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]
     except OSError:

@@ -77,10 +77,10 @@ def _make(aside: str, env: Mapping[str, str]) -> None:
 def damage(path: str) -> str | None:
     """What is wrong with the few files that every command needs, or None. A look at every command: no process."""
     if not os.path.isdir(path):
-        return f"{path} is no folder"
+        return f"{path} is not a folder"
     for name in ("objects", "refs"):
         if not os.path.isdir(os.path.join(path, name)):
-            return f"{path}/{name} is no folder"
+            return f"{path}/{name} is not a folder"
     for name, form, needed in (
         ("HEAD", _HEAD, True),
         ("config", _CONFIG_LINE, True),
@@ -108,7 +108,7 @@ def _text(path: str) -> str | None:
 
 
 def _loose(path: str) -> Iterator[tuple[str, str | None]]:
-    """(name, id; None where the file is no ref) of every ref of ours that is a file of its own."""
+    """(name, id; None where the file is not a ref) of every ref of ours that is a file of its own."""
     top = os.path.join(path, "refs", "loopx")
     for folder, _, names in os.walk(top):
         for name in sorted(names):
@@ -175,7 +175,7 @@ class Mender:
             for name in (TIP, FETCHED):
                 ref = repo.references.get(name)
                 if ref is not None and not isinstance(repo[ref.target], pygit2.Commit):
-                    return f"{self.path}: {name} is no commit"
+                    return f"{self.path}: {name} is not a commit"
         except (pygit2.GitError, KeyError, ValueError, OSError) as error:
             return f"{self.path}: {error}"
         self._opened = self._identity()

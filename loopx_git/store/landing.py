@@ -153,7 +153,7 @@ class LandingPublisher(RemotePublisher):
         return pushed
 
     def _refuse_code(self, now: str | None, pushed: Pushed) -> None:
-        """Raise when it is the code that cannot land: it is no fast-forward, or the branch does not take it."""
+        """Raise when it is the code that cannot land: it is not a fast-forward, or the branch does not take it."""
         about = {"branch": self.code.branch, "code": self.code.oid, "remote_code": now}
         if now is not None and not self._descends(now):
             raise not_forward(self.code, about)
@@ -217,8 +217,8 @@ def no_atomic() -> RemoteFailure:
 def not_forward(code: Code, about: Mapping[str, Any]) -> NotAllowed:
     """Somebody else's work is on the branch, and the code does not contain it."""
     return NotAllowed(
-        f"{code.oid[:12]} is no fast-forward of {code.branch}: that branch has moved on; nothing has landed and the "
-        "claim still stands",
+        f"{code.oid[:12]} is not a fast-forward of {code.branch}: that branch has moved on; nothing has landed and "
+        "the claim still stands",
         hint=f"bring your work up to date (git fetch, then rebase or merge {code.branch}) and land again",
         about=about,
     )

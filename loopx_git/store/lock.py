@@ -170,7 +170,7 @@ def read_file(path: str, limit: int) -> bytes | None:
         raise InvalidState(f"cannot read {path}: {error.strerror}", hint=f"ls -l {path}") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise InvalidState(f"cannot read {path}: it is no plain file", hint=f"ls -l {path}")
+        raise InvalidState(f"cannot read {path}: it is not a plain file", hint=f"ls -l {path}")
     with os.fdopen(handle, "rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:

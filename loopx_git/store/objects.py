@@ -107,7 +107,7 @@ class PygitObjects:
         try:
             message = raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise _invalid(oid, "has a message that is no UTF-8") from None
+            raise _invalid(oid, "has a message that is not UTF-8") from None
         return Commit(
             oid=oid,
             parents=_parents(found.read_raw()),
@@ -121,7 +121,7 @@ class PygitObjects:
         import pygit2
 
         if not ids.OID.fullmatch(oid):
-            raise _invalid(oid, "is no object id")
+            raise _invalid(oid, "is not an object id")
         if oid not in self.repo:
             raise _invalid(oid, "is not in the object store")
         size = self.read(lambda: self.repo.odb.read_header(oid)[1], oid)
@@ -203,7 +203,7 @@ class PygitObjects:
         return self.read(lambda: self.repo.descendant_of(new, old))
 
     def between(self, old: str | None, new: str, limit: int) -> Sequence[str]:
-        """First parents only: a commit with two parents is no operation, and the check of it says so."""
+        """First parents only: a commit with two parents is not an operation, and the check of it says so."""
         found: list[str] = []
         current: str | None = new
         while current is not None and current != old and len(found) < limit:
@@ -213,7 +213,7 @@ class PygitObjects:
         return found[::-1]
 
     def _goes_on(self, parent: str) -> bool:
-        """False where the history was cut on purpose; a commit that is missing otherwise is no beginning."""
+        """False where the history was cut on purpose; a commit that is missing otherwise is not a beginning."""
         if parent in self.repo:
             return True
         return not self.repo.is_shallow and self.read(lambda: self.repo[parent], parent) is not None
@@ -278,7 +278,7 @@ class GitTree:
             return None
         if entry.filemode != _FILE or not isinstance(entry, pygit2.Blob):
             raise InvalidState(
-                f"{path} is no plain file (mode {entry.filemode:o}); loopx reads nothing through it",
+                f"{path} is not a plain file (mode {entry.filemode:o}); loopx reads nothing through it",
                 hint="git loopx verify",
                 about={"file": path},
             )

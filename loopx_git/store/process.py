@@ -44,7 +44,7 @@ class Finished(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Standard output as text; bytes that are no UTF-8 survive as surrogates."""
+        """Standard output as text; bytes that are not UTF-8 survive as surrogates."""
         return self.out.decode("utf-8", "surrogateescape")
 
     @property
@@ -270,7 +270,7 @@ def watched(
 
 def detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
     """Start a command of ours that outlives this process: its own session, no terminal, nothing to say. Its own
-    time budget bounds it. One that cannot be started is no error: it is tried again at the next occasion."""
+    time budget bounds it. One that cannot be started is not an error: it is tried again at the next occasion."""
     with suppress(OSError):
         subprocess.Popen(
             list(argv), cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -104,8 +104,10 @@ class RemotePublisher:
         return failed if shown.tip is not None else shown
 
     def _shown(self, ends: float) -> Fetched | None:
-        """The ref in a list of the remote's refs; an error when what it shows is no answer of a git server (a login
-        page, an empty page of a proxy); None when there is no list."""
+        """The ref in the remote's list of refs; None when there is no list.
+
+        An answer that no git server gives (a login page, an empty page of a proxy) is an error in the result.
+        """
         args = ["ls-remote", "--exit-code", "--", REMOTE, self.ref]
         # With the trace git tells whether it met its own protocol: an empty page reads as an empty list of refs.
         listed = self._git(args, ends - time.monotonic(), GIT_TRACE_PACKET="1")

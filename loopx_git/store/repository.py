@@ -66,7 +66,7 @@ class Repository:
         would run a command.
         """
         if not _REMOTE_NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name of a remote", hint="git remote -v")
+            raise UsageError(f"{name!r} is not a name of a remote", hint="git remote -v")
         fetch, push = self.values(f"remote.{name}.url"), self.values(f"remote.{name}.pushurl")
         if not fetch:
             # `git clone -o upstream` calls it otherwise; where there is one remote, that is mostly the one.
@@ -134,7 +134,7 @@ def config_of(cwd: str, env: Mapping[str, str]) -> list[tuple[str, str, str]]:
 
 
 def _printable(text: str) -> str:
-    """An identity as it can stand in a commit; bytes that are no UTF-8 become question marks."""
+    """An identity as it can stand in a commit; bytes that are not UTF-8 become question marks."""
     return text.encode("utf-8", "replace").decode("utf-8").strip()
 
 

@@ -35,8 +35,10 @@ class Verifier:
         self.env = {**scrubbed(env), "TZ": "UTC"}
 
     def why_not(self, oid: str) -> str:
-        """Why the operation `oid` is not proven to be its agent's, or "" when it is. A commit that is no operation
-        proves nothing and needs no proof: the adoption that follows it does."""
+        """Why the signature of `oid` does not prove that its agent wrote it; "" when it does.
+
+        A commit that is not an operation needs no proof: the adoption that follows it needs one.
+        """
         commit = self.objects.commit(oid)
         try:
             agent = message.load(commit.message).agent

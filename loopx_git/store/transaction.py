@@ -228,7 +228,7 @@ def _publish(
                 yield Forget()
             raise _declined(pushed)
         if fetched.error is None and pushed.kind in (PushKind.LOST, PushKind.REJECTED, PushKind.BROKEN):
-            # Only where the tip was read and had not moved: what nobody looked at is no fault of the server yet.
+            # Only where the tip was read and had not moved: what nobody looked at is not a fault of the server yet.
             course.rejections.append(now)
         fault = _fault(limits, course)
         over = over or now >= limits.budget or (fetched.lasting and not course.unknown)

@@ -396,7 +396,7 @@ def inside(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 
 
 def misleading(hint: str) -> list[str]:
-    """What a hint names after `git loopx` that is no command, or no option of that command."""
+    """What a hint names after `git loopx` that is not a command, or no option of that command."""
     wrong = []
     for line in re.findall(r"git loopx ([^;,()]*?)(?=   |, or|;|,|$)", hint):
         # What follows -- is the user's own command.

@@ -103,7 +103,7 @@ def test_when_nothing_is_ready_a_sentence_says_why(alice: Clone, laid: Clone) ->
     assert out[0] == "nothing is ready for bob: 1 is held, 2 wait"
     assert out[1] == "left out all that bob could not claim now: bob holds 1 claims and the policy allows 1"
     out = laid.run("todo", "list", "--ready", agent="dora", json=False).out.splitlines()
-    assert out[1].endswith("dora is no registered peer: git loopx peer register dora")
+    assert out[1].endswith("dora is not a registered peer: git loopx peer register dora")
     assert laid.run("todo", "list", "--ready", "--text", "later", json=False).out == "nothing is ready: 1 waits\n"
     none = laid.run("todo", "list", "--ready", "--label", "nothing", json=False).out
     assert none == "nothing is ready: there is no todo that is open\n"

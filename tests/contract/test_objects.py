@@ -278,7 +278,7 @@ def test_an_entry_that_is_no_plain_file_is_refused(bare: Path, mode: str) -> Non
     kind = {"160000": NOWHERE, "40000": run(bare, "mktree")}
     oid = planted(bare, [row(mode, b"x.md", kind.get(mode) or blob(bare, b"/etc/passwd"))])
     tree = PygitObjects(str(bare)).tree(oid)
-    with pytest.raises(InvalidState, match=r"x\.md is no plain file") as caught:
+    with pytest.raises(InvalidState, match=r"x\.md is not a plain file") as caught:
         tree.blob("x.md")
     assert caught.value.about == {"file": "x.md"}
     assert list(tree.names("x.md")) == [] and tree.blob("x.md/y") is None
@@ -290,7 +290,7 @@ def test_a_folder_that_is_a_link_is_not_walked(bare: Path) -> None:
     for mode, target in (("120000", blob(bare, b"../..")), ("160000", NOWHERE)):
         tree = PygitObjects(str(bare)).tree(planted(bare, [row(mode, b".loopx", target)]))
         assert tree.blob(".loopx/format") is None and list(tree.names(".loopx")) == []
-        with pytest.raises(InvalidState, match="no loopx ledger"):
+        with pytest.raises(InvalidState, match="not a loopx ledger"):
             TreeSnapshot(tree)
 
 
@@ -322,7 +322,7 @@ def test_one_planted_file_makes_one_todo_unusable_and_no_other(bare: Path) -> No
     run(bare, "update-index", "--cacheinfo", f"120000,{blob(bare, b'/etc/passwd')},{path}")
     oid = run(bare, "commit-tree", run(bare, "write-tree"), "-p", sound, "-m", "planted")
     snapshot = TreeSnapshot(objects.tree(oid))
-    with pytest.raises(InvalidState, match="no plain file"):
+    with pytest.raises(InvalidState, match="not a plain file"):
         snapshot.todo("main", tid(2))
     assert [todo.id for todo in snapshot.todos("main")] == [tid(1), tid(3)]
     assert [error.about["file"] for error in check_state(snapshot)] == [path]
@@ -341,7 +341,7 @@ def head(bare: Path, author: bytes = b"A <a@example.org> 1767323045 +0000") -> b
 
 
 def test_a_message_that_is_no_utf8(bare: Path) -> None:
-    with pytest.raises(InvalidState, match="no UTF-8"):
+    with pytest.raises(InvalidState, match="not UTF-8"):
         PygitObjects(str(bare)).commit(raw_commit(bare, head(bare) + b"\n\xff\xfe\n"))
 
 

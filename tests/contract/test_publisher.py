@@ -325,7 +325,7 @@ def test_coord_is_whole_or_absent(tmp_path: Path) -> None:
     path.mkdir()
     (path / "half").touch()
     ensure_coord(str(path), env)
-    assert damage(str(path)) == f"{path}/objects is no folder"
+    assert damage(str(path)) == f"{path}/objects is not a folder"
     assert [item.name for item in path.parent.iterdir()] == ["coord.git"], "nothing is left beside it"
 
 

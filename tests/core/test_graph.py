@@ -28,7 +28,7 @@ class Edges:
     [
         ({}, None),
         ({"a": ["b"], "b": ["c"]}, None),
-        ({"a": ["b", "c"], "b": ["d"], "c": ["d"]}, None),  # two ways to d are no cycle
+        ({"a": ["b", "c"], "b": ["d"], "c": ["d"]}, None),  # two ways to d are not a cycle
         ({"a": ["a"]}, ["a", "a"]),
         ({"a": ["b"], "b": ["a"]}, ["a", "b", "a"]),
         ({"a": ["b"], "b": ["c"], "c": ["d"], "d": ["b"]}, ["b", "c", "d", "b"]),  # not through a

@@ -221,7 +221,7 @@ def test_a_peer_that_is_not_active(status: PeerStatus, operation: Operation) -> 
 @pytest.mark.parametrize("operation", [Operation.CLAIM, Operation.SOFT])
 def test_an_unregistered_agent(operation: Operation) -> None:
     error = refused(state(todo_of(1)), Actor("dave", "s"), operation=operation)
-    assert "dave is no registered peer" in error.message
+    assert "dave is not a registered peer" in error.message
     assert error.hint == "git loopx peer register dave"
 
 
@@ -243,7 +243,7 @@ def test_auto_register_writes_the_peer_with_the_first_claim(operation: Operation
 
 def test_auto_register_registers_nobody_but_the_caller() -> None:
     snapshot = state(todo_of(1, claimed_by="alice"), lease_of(1, ALICE), Policy(peers_auto_register=True))
-    assert "dave is no registered peer" in refused(snapshot, operation=Operation.TRANSFER, to="dave").message
+    assert "dave is not a registered peer" in refused(snapshot, operation=Operation.TRANSFER, to="dave").message
 
 
 def test_auto_register_does_not_free_of_other_conditions() -> None:
@@ -254,7 +254,7 @@ def test_auto_register_does_not_free_of_other_conditions() -> None:
 @pytest.mark.parametrize(
     ("to", "why"),
     [
-        ("dave", "dave is no registered peer"),
+        ("dave", "dave is not a registered peer"),
         ("Bob", "did you mean bob?"),
         ("paused", "the peer paused is paused"),
         ("bob", f"{tid(1)} requires gpu"),

@@ -54,12 +54,12 @@ BAD: dict[str, list[tuple[Any, int, str]]] = {
         ("ä" * 33_000, 2, "more than 65536 bytes"),
     ],
     "alias": [
-        ("-x", 2, "no valid alias"),
-        ("", 2, "no valid alias"),
-        ("a b", 2, "no valid alias"),
-        ("a/b", 2, "no valid alias"),
-        ("x" * 65, 2, "no valid alias"),
-        ("x\n", 2, "no valid alias"),
+        ("-x", 2, "not a valid alias"),
+        ("", 2, "not a valid alias"),
+        ("a b", 2, "not a valid alias"),
+        ("a/b", 2, "not a valid alias"),
+        ("x" * 65, 2, "not a valid alias"),
+        ("x\n", 2, "not a valid alias"),
         ("Taken", 15, "belongs to"),
         ("tAKEN", 15, "belongs to"),
         ("archived", 15, "belongs to"),
@@ -73,25 +73,25 @@ BAD: dict[str, list[tuple[Any, int, str]]] = {
         (("a\nb",), 2, "scope pattern"),
         (tuple(f"d{n}" for n in range(101)), 2, "101 items"),
     ],
-    "requires": [(("a b",), 2, "no valid capability"), (("",), 2, "capability"), (("a", "a"), 2, "twice")],
-    "excluded": [(("-a",), 2, "no valid agent"), (("a@example.org",), 2, "agent"), (("a", "a"), 2, "twice")],
-    "labels": [(("a,b",), 2, "no valid label"), (("x" * 65,), 2, "label"), (("a", "a"), 2, "twice")],
+    "requires": [(("a b",), 2, "not a valid capability"), (("",), 2, "capability"), (("a", "a"), 2, "twice")],
+    "excluded": [(("-a",), 2, "not a valid agent"), (("a@example.org",), 2, "agent"), (("a", "a"), 2, "twice")],
+    "labels": [(("a,b",), 2, "not a valid label"), (("x" * 65,), 2, "label"), (("a", "a"), 2, "twice")],
     "validate": [
         (("make", "a\x00"), 2, "U\\+0000"),
         (("x" * 4097,), 2, "longer than 4096"),
         (("x",) * 101, 2, "101 items"),
     ],
     "branch": [
-        ("-x", 2, "no branch name"),
-        ("a..b", 2, "no branch name"),
-        ("a b", 2, "no branch name"),
-        ("a.lock", 2, "no branch name"),
-        ("/a", 2, "no branch name"),
-        ("a/", 2, "no branch name"),
-        ("a//b", 2, "no branch name"),
-        ("a\\b", 2, "no branch name"),
-        ("@{-1}", 2, "no branch name"),
-        ("a:b", 2, "no branch name"),
+        ("-x", 2, "not a branch name"),
+        ("a..b", 2, "not a branch name"),
+        ("a b", 2, "not a branch name"),
+        ("a.lock", 2, "not a branch name"),
+        ("/a", 2, "not a branch name"),
+        ("a/", 2, "not a branch name"),
+        ("a//b", 2, "not a branch name"),
+        ("a\\b", 2, "not a branch name"),
+        ("@{-1}", 2, "not a branch name"),
+        ("a:b", 2, "not a branch name"),
         ("", 2, "is empty"),
         ("x" * 201, 2, "201 characters"),
         ("a\nb", 2, "U\\+000A"),
@@ -189,12 +189,12 @@ def test_an_id_is_used_once(world: World) -> None:
     for number in (0, 2):
         refused(world, AddTodo(tid(number), "again"), 2, "is taken")
     for bad in ("todo_1", "../../x", "todo_ABCDEF123456"):
-        refused(world, AddTodo(bad, "x"), 2, "no valid todo")
+        refused(world, AddTodo(bad, "x"), 2, "not a valid todo")
 
 
 def test_a_todo_goes_into_a_goal_that_is_there(world: World) -> None:
     refused(world, AddTodo(tid(9), "x", goal="nope"), 17, "there is no goal 'nope'")
-    refused(world, AddTodo(tid(9), "x", goal="NO"), 2, "no valid goal")
+    refused(world, AddTodo(tid(9), "x", goal="NO"), 2, "not a valid goal")
     world.first.submit(CreateGoal("other", "another goal", ClaimMode.SOFT))
     world.first.submit(AddTodo(tid(9), "x", goal="other"))
     assert world.todo(9).goal == "other"
@@ -372,10 +372,10 @@ def test_a_transfer_needs_a_receiver(world: World) -> None:
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [
-        (CreateGoal("-x", "t"), 2, "no valid goal"),
-        (CreateGoal("A", "t"), 2, "no valid goal"),
-        (CreateGoal("..", "t"), 2, "no valid goal"),
-        (CreateGoal("x" * 64, "t"), 2, "no valid goal"),
+        (CreateGoal("-x", "t"), 2, "not a valid goal"),
+        (CreateGoal("A", "t"), 2, "not a valid goal"),
+        (CreateGoal("..", "t"), 2, "not a valid goal"),
+        (CreateGoal("x" * 64, "t"), 2, "not a valid goal"),
         (CreateGoal("x", ""), 2, "title is empty"),
         (CreateGoal("x", "a\nb"), 2, "U\\+000A"),
         (CreateGoal("main", "a\nb"), 2, "U\\+000A"),
@@ -385,14 +385,14 @@ def test_a_transfer_needs_a_receiver(world: World) -> None:
         (CloseGoal("nope"), 17, "no goal"),
         (SetPeerStatus("alice", PeerStatus.RETIRED), 15, "alice holds"),
         (SetPeerStatus("nobody", PeerStatus.PAUSED), 17, "no peer"),
-        (Beat(), 15, "is no registered peer"),
+        (Beat(), 15, "is not a registered peer"),
         (RenewAll(), 2, "needs an agent"),
-        (RegisterPeer("-x"), 2, "no valid agent"),
-        (RegisterPeer("a@b"), 2, "no valid agent"),
-        (RegisterPeer("x", capabilities=("a b",)), 2, "no valid capability"),
+        (RegisterPeer("-x"), 2, "not a valid agent"),
+        (RegisterPeer("a@b"), 2, "not a valid agent"),
+        (RegisterPeer("x", capabilities=("a b",)), 2, "not a valid capability"),
         (RegisterPeer("ALICE"), 15, "registered already"),
         (RegisterPeer("alice", new=True), 15, "registered already"),
-        (SetPolicy("claims.nope", "1"), 2, "no policy key"),
+        (SetPolicy("claims.nope", "1"), 2, "not a policy key"),
         (SetPolicy("claims.ttl", "soon"), 2, "claims.ttl"),
         (SetPolicy("claims.ttl", "31d"), 2, "out of bounds"),
         (SetPolicy("claims.skew", "none"), 2, "no allowance"),
@@ -503,9 +503,9 @@ def test_edited_leaves_the_rest_alone(world: World) -> None:
 @pytest.mark.parametrize(
     ("actor", "words"),
     [
-        (Actor("alice", "s\nLoopx-Agent: mallory"), "no valid session"),
-        (Actor("alice", ""), "no valid session"),
-        (Actor("alice", "x" * 65), "no valid session"),
+        (Actor("alice", "s\nLoopx-Agent: mallory"), "not a valid session"),
+        (Actor("alice", ""), "not a valid session"),
+        (Actor("alice", "x" * 65), "not a valid session"),
         (Actor("alice\n", "s"), "neither an agent's id"),
         (Actor("", "s"), "neither an agent's id"),
         (Actor("a b@example.org"), "neither an agent's id"),

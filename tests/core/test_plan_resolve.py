@@ -105,7 +105,7 @@ def test_the_goal_must_be_the_todos() -> None:
     with pytest.raises(NotFound, match=f"{FIRST} belongs to the goal main, not to other") as caught:
         resolve.todo(SNAPSHOT, "Parser", "other")
     assert caught.value.about == {"todo_id": FIRST, "goal": "main"}
-    with pytest.raises(UsageError, match="no valid goal"):
+    with pytest.raises(UsageError, match="not a valid goal"):
         resolve.todo(SNAPSHOT, "Parser", "Not A Goal")
 
 

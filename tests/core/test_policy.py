@@ -79,7 +79,7 @@ def test_what_a_key_cannot_be(name: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize("name", ["", "claims", "claims.TTL", "ttl", "claims_ttl", "claims.ttl.x", "__class__"])
 def test_an_unknown_key(name: str) -> None:
-    with pytest.raises(UsageError, match="is no policy key") as caught:
+    with pytest.raises(UsageError, match="is not a policy key") as caught:
         with_value(Policy(), name, "1")
     assert "claims.ttl" in caught.value.hint
 

@@ -333,7 +333,7 @@ def test_git_agrees(tmp_path: Path) -> None:
         ("/[!a]", "/a", False),
         ("/[!a]", "/[a]", False),
         ("/[!a]", "/[!b]", True),
-        ("/?", "/.?", False),  # `.` alone is no name
+        ("/?", "/.?", False),  # `.` alone is not a name
         ("/.?", "/?.", False),  # nor is `..`
         ("/.??", "/?.?", True),
         ("/a*b", "/*c", False),

@@ -92,7 +92,7 @@ def test_other_spellings_of_utc(text: str, micro: int) -> None:
     ],
 )
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no UTC timestamp|is no valid time"):
+    with pytest.raises(ValueError, match=r"is not a UTC timestamp|is not a valid time"):
         parse_time(text)
 
 
@@ -126,7 +126,7 @@ def test_durations(text: str, seconds: int | None) -> None:
     ],
 )
 def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no duration|longer than ten years"):
+    with pytest.raises(ValueError, match=r"is not a duration|longer than ten years"):
         parse_duration(text)
 
 

@@ -1,5 +1,5 @@
 """coord.git is a cache: a damaged one is set aside and fetched anew, and what only this clone knew is carried over.
-A ledger that lives in the user's own repository is no cache: there the file is named, and nothing is replaced."""
+A ledger that lives in the user's own repository is not a cache: there the file is named, and nothing is replaced."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ def test_a_command_that_died_between_the_two_renames(known: tuple[World, Clone, 
     assert clone.run("todo", "show", todo, "--offline").json["lease"]["holder"] == "alice"
 
 
-# -- the user's own repository is no cache
+# -- the user's own repository is not a cache
 
 
 @pytest.mark.parametrize("data", [b"", b"garbage, no zlib"])

@@ -35,7 +35,7 @@ def test_an_unregistered_agent_a_wrong_clock_and_two_urls(alice: Clone) -> None:
     alice.git("remote", "set-url", "--add", "origin", str(alice.path))
     found = checks(alice, 19, LOOPX_AGENT="nobody", LOOPX_NOW="-1d")
     assert found["agent"] == [
-        ("fail", "nobody (LOOPX_AGENT) is no registered peer", "git loopx peer register nobody")
+        ("fail", "nobody (LOOPX_AGENT) is not a registered peer", "git loopx peer register nobody")
     ]
     assert found["clock"][0][0] == "fail"
     assert found["remote"][0][0] == "warn"

@@ -272,7 +272,7 @@ def test_a_local_ledger_that_moves_to_a_remote(world: World) -> None:
     clone.add("after")
     assert world.log()[-1]["op"] == "add"
     assert world.tip(clone.path) == tip
-    # The former place is no ledger any more, and another clone joins the new one.
+    # The former place is not a ledger any more, and another clone joins the new one.
     refused(world, clone, "--remote", ".", "todo", "add", "x", code=16)
     other = world.clone("other")
     assert other.run("init").json["created"] is False
@@ -433,7 +433,7 @@ def test_an_option_as_name_of_a_remote(ledger: World, how: str) -> None:
     else:
         path = clone.path / ".loopx/config.toml"
         path.write_text(path.read_text().replace('"origin"', f'"{name}"'))
-    # Even one that is configured under that name is no name to hand to git.
+    # Even one that is configured under that name is not a name to hand to git.
     with (clone.path / ".git/config").open("a") as file:
         file.write(f'[remote "{name}"]\n\turl = {ledger.remote}\n')
     for args in (["todo", "add", "x"], ["init"], ["todo", "list"]):
@@ -452,7 +452,7 @@ def test_an_option_as_name_of_a_remote(ledger: World, how: str) -> None:
     ("text", "word"),
     [
         ('[coordination]\nremotes = "origin"\n', "coordination.remotes"),
-        ('[coördination]\nremote = "origin"\n', "is no TOML"),
+        ('[coördination]\nremote = "origin"\n', "is not TOML"),
         ('[coord]\nremote = "origin"\n', "coord"),
         ('remote = "origin"\n', "remote"),
         ("[coordination]\nremote = 5\n", "coordination.remote"),
@@ -460,10 +460,10 @@ def test_an_option_as_name_of_a_remote(ledger: World, how: str) -> None:
         ("[sync]\ndepth = true\n", "sync.depth"),
         ("[sync]\ndepth = 0\n", "sync.depth"),
         ("[validate]\nallow = [\"make test\"]\n", "validate.allow"),
-        ("[coordination\n", "is no TOML"),
-        ("[coordination]\nremote = \"a\"\nremote = \"b\"\n", "is no TOML"),
-        ("x = " + "[" * 5000, "is no TOML"),
-        ("\ud800", "is no TOML"),
+        ("[coordination\n", "is not TOML"),
+        ("[coordination]\nremote = \"a\"\nremote = \"b\"\n", "is not TOML"),
+        ("x = " + "[" * 5000, "is not TOML"),
+        ("\ud800", "is not TOML"),
     ],
     ids=range(13),
 )  # fmt: skip

@@ -65,7 +65,7 @@ def place(ledger: World) -> Iterator[Place]:
         yield Place(ledger, clone, todo, weather)
 
 
-# -- an unreadable remote is no fact
+# -- an unreadable remote is not a fact
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_ref_that_is_gone_while_others_are_there_is_an_alarm(place: Place, sta
 
 
 def test_a_repository_without_any_ref_is_a_fact(place: Place) -> None:
-    """It speaks as git does, and so it is no page of a proxy: an alarm where a ledger is known, else a beginning."""
+    """It answers as git does, so it is not a page of a proxy: an alarm where a ledger is known, else a beginning."""
     place.world.git("init", "-q", "--bare", "empty.git")
     url = place.clone.git("remote", "get-url", "origin").replace("remote.git", "empty.git")
     place.clone.run("sync")

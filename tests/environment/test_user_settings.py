@@ -587,7 +587,7 @@ def test_a_coordination_branch_that_is_checked_out_is_not_moved(world: World) ->
 
 
 def test_a_claim_under_a_wrong_clock_of_the_committer_still_works(ledger: World) -> None:
-    """Dates that the user's environment pins are no clock of ours."""
+    """Dates that the user's environment pins are not a clock of ours."""
     clone = ledger.clone("clone").having(GIT_AUTHOR_DATE="@0 +0000", GIT_COMMITTER_DATE="@0 +0000")
     todo = clone.add("dated")
     clone.run("todo", "claim", todo, agent="alice")

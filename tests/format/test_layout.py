@@ -93,7 +93,7 @@ def test_shards_are_the_first_two_digits() -> None:
     ],
 )
 def test_a_foreign_path(path: str) -> None:
-    with pytest.raises(InvalidState, match="no path of this format") as caught:
+    with pytest.raises(InvalidState, match="not a path of this format") as caught:
         parse(path)
     assert len(caught.value.message) < 400
     assert caught.value.about["file"].startswith(path[:100])

@@ -153,7 +153,7 @@ def test_a_trailer_is_malformed(key: str, bad: list[str]) -> None:
             f"Loopx-{key}: {value}\n" if line.startswith(f"Loopx-{key}:") else line
             for line in GOLDEN.splitlines(True)
         )
-        with pytest.raises(InvalidState, match=f"malformed Loopx-{key}|no trailer of ours"):
+        with pytest.raises(InvalidState, match=f"malformed Loopx-{key}|not a trailer of ours"):
             load(text)
 
 

@@ -167,9 +167,9 @@ def test_errors_of_our_own_never_let_an_edit_pass(site: MakeSite) -> None:
     for bad, words in (
         ("[guard]\nmoode = 'off'\n", "unknown key guard.moode"),
         ("[guard]\nmode = 'strict'\n", "guard.mode"),
-        ("[guard", "no TOML"),
+        ("[guard", "not TOML"),
         ("[guard]\npaths = 'src'\n", "guard.paths"),
-        ("a = " + "[" * 300, "no TOML"),
+        ("a = " + "[" * 300, "not TOML"),
         ("[[guard]]\n", "unknown table or key"),
     ):
         config.write_text(bad)

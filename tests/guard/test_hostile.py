@@ -150,8 +150,8 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     [
         ('[guard]\nmode = "off"\nhook = "x"\n', "unknown key guard.hook"),
         ('[guards]\nmode = "off"\n', "unknown table"),
-        (BOMB, "no TOML"),
-        ("x = " + "[" * 5000 + "]" * 5000, "no TOML"),
+        (BOMB, "not TOML"),
+        ("x = " + "[" * 5000 + "]" * 5000, "not TOML"),
         ("# " + "x" * 70_000, "larger than"),
         ('[guard]\npaths = ["' + "*a" * 200 + '"]\n', ""),
     ],

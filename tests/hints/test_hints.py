@@ -454,7 +454,7 @@ def test_an_option_that_is_none_leads_to_the_help_of_its_command(
 
 
 def test_a_watch_that_is_interrupted_says_where_to_look(stage: Stage) -> None:
-    """Ctrl-C is how a watch ends: its hint is no command to watch again."""
+    """Ctrl-C is how a watch ends: its hint is not a command to watch again."""
     with subprocess.Popen(
         [*PROGRAM, "--json", "heartbeat", "watch"], cwd=stage.alice.path, env=dict(stage.alice.env),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -145,7 +145,7 @@ def a_title_by_hand(forger: Forger) -> str:
 
 @forgery("parents")
 def a_merge(forger: Forger) -> str:
-    """Two histories that do not touch the same file merge cleanly; it is no operation all the same."""
+    """Two histories that do not touch the same file merge cleanly; it is not an operation all the same."""
     main = forger.clone.git("rev-parse", "HEAD")
     forger.clone.git("checkout", "-q", "--detach", "HEAD~1")
     forger.edit(forger.path(forger.free), "^title: .*", "title: another")

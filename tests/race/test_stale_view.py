@@ -113,7 +113,7 @@ def test_a_stale_epoch_of_ones_own_is_refused(ledger: World, alice: Clone, bob: 
 
 
 def test_an_epoch_of_somebody_elses_todo_helps_nobody(taken: Taken) -> None:
-    """The current epoch is no secret: knowing it is not holding the claim."""
+    """The current epoch is not a secret: knowing it is not holding the claim."""
     tip = taken.ledger.tip()
     for verb in ("complete", "release"):
         error = taken.alice.run("todo", verb, taken.todo, "--epoch", "3", agent="alice", check=12).error

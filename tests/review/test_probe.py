@@ -130,7 +130,7 @@ def test_a_ref_that_is_taken_and_not_shown_is_told_and_removed(world: World) -> 
 
 
 def test_a_remote_that_goes_away_in_between_is_told(world: World) -> None:
-    """What cannot be read is no verdict, and what may be left behind is named, never passed over in silence."""
+    """What cannot be read is not a verdict, and what may be left behind is named, never passed over in silence."""
     clone = world.clone("clone")
     script = "#!/bin/sh\ntest -e once || { : > once; exit 0; }\n"
     plant(world.remote / "hooks/post-receive", f"{script}mv {world.remote} {world.remote}.away\n")

@@ -193,7 +193,7 @@ FAULTS: dict[str, Callable[[ChangeSet], ChangeSet]] = {
     "a title of two lines": lambda change: _todo(change, title="one\ntwo"),
     "a priority that is none": lambda change: _todo(change, priority=9),
     "a claim": lambda change: _todo(change, claimed_by="bob"),
-    "a title that is no text": lambda change: _todo(change, title=7),
+    "a title that is not text": lambda change: _todo(change, title=7),
     "labels that are none": lambda change: _todo(change, labels=(object(),)),
 }
 
@@ -279,7 +279,7 @@ def test_fields_have_the_names_of_todo_add(forge: Forge) -> None:
     todo = forge.agents.propose.add(BRANCH, "x", goal_id="main", requires="python")["todo"]
     forge.agents.propose.accept(BRANCH)
     assert forge.agents.todo.show(todo)[0].todo.requires == ("python",)
-    with pytest.raises(UsageError, match="'colour' is no field"):
+    with pytest.raises(UsageError, match="'colour' is not a field"):
         forge.agents.propose.add(BRANCH, "x", colour="red")
 
 

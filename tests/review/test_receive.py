@@ -158,10 +158,10 @@ def a_title_by_hand(forger: Forger) -> None:
 ATTACKS: dict[str, tuple[Callable[[Forger], None], str]] = {
     "a hand-edited epoch": (a_hand_edited_epoch, r"\(content\).*leases/"),
     "a deleted lease record": (a_deleted_lease, r"\(deleted\).*is never deleted"),
-    "a symlink": (a_symlink, r"\(format\).*no plain file"),
+    "a symlink": (a_symlink, r"\(format\).*not a plain file"),
     "two operations in one commit": (two_operations, r"\(extra\).*which this operation does not write"),
     "a 100 MB blob": (a_large_blob, r"\(format\).*bytes; 262144 at most"),
-    "a commit that is no operation": (a_title_by_hand, r"\(format\).*no trailer|subject line"),
+    "a commit that is not an operation": (a_title_by_hand, r"\(format\).*no trailer|subject line"),
 }
 
 
@@ -347,7 +347,7 @@ def test_accounts_map_to_agents() -> None:
     assert bot.why_not(message_of("codex-2")) == ""
     assert bot.why_not(message_of("bot-7"))
     assert bot.why_not(message_of("codex-1", "forced"))
-    # A note without the claim has a reason and is no forced operation; nothing else hides behind that reason.
+    # A note without the claim has a reason and is not a forced operation; nothing else hides behind that reason.
     assert bot.why_not(message_of("codex-1", NOTE_REASON)) == ""
     assert bot.why_not(replace(message_of("codex-1", NOTE_REASON), op=Op.RELEASE))
     anna = pusher_of(guard, {"GL_USERNAME": "anna"})

@@ -96,7 +96,7 @@ def test_the_three_refusals_differ(ledger: World, alice: Clone, bob: Clone) -> N
     bob.git("push", "-q", "origin", "main")
     before = (ledger.tip(), branch(ledger))
     forward = land(alice, "--todo-id", todo, code=15).error
-    assert "no fast-forward of main" in forward["message"]
+    assert "not a fast-forward of main" in forward["message"]
     untouched(ledger, before)
     hook = plant(
         ledger.remote / "hooks/update",
@@ -226,7 +226,7 @@ def test_without_a_remote_both_refs_move_in_one_transaction(tmp_path: Path) -> N
     assert land(tree).json["code"] == f"refs/heads/topic@{oid}"
     todo = held(alone, "no forward")
     alone.git("update-ref", "refs/heads/other", alone.git("commit-tree", "-m", "x", "HEAD^{tree}"))
-    assert "no fast-forward" in land(alone, "--todo-id", todo, "--to", "other", code=15).error["message"]
+    assert "not a fast-forward" in land(alone, "--todo-id", todo, "--to", "other", code=15).error["message"]
     assert alone.verified()["ok"]
 
 
@@ -315,7 +315,7 @@ def test_two_landings_of_different_todos_on_one_branch(ledger: World, alice: Clo
     work(alice, "one.txt")
     work(bob, "two.txt")
     land(alice, "--todo-id", first)
-    assert "no fast-forward" in land(bob, "--todo-id", second, agent="bob", code=15).error["message"]
+    assert "not a fast-forward" in land(bob, "--todo-id", second, agent="bob", code=15).error["message"]
     assert bob.show(second)["lease"]["holder"] == "bob"
     bob.git("pull", "-q", "--rebase", "origin", "main")
     land(bob, "--todo-id", second, agent="bob")

@@ -78,11 +78,11 @@ def _no_program(clone: Clone, folder: Path, todo: str) -> None:
 
 
 BAD: dict[str, tuple[Callable[[Clone, Path, str], None], str]] = {
-    "a folder of the user's": (_foreign, "no worktree of this repository"),
-    "an empty folder": (_empty, "no worktree of this repository"),
-    "a file": (_file, "it is no folder"),
-    "a link": (_link, "it is no folder"),
-    "another repository": (_other_repository, "no worktree of this repository"),
+    "a folder of the user's": (_foreign, "not a worktree of this repository"),
+    "an empty folder": (_empty, "not a worktree of this repository"),
+    "a file": (_file, "it is not a folder"),
+    "a link": (_link, "it is not a folder"),
+    "another repository": (_other_repository, "not a worktree of this repository"),
     "a worktree on another branch": (_other_branch, "on elsewhere, not on loopx/"),
     "a worktree on no branch": (_detached, "on no branch, not on loopx/"),
     "a worktree whose folder is gone": (_stale, "the folder is gone"),

@@ -68,7 +68,7 @@ def test_a_note_of_another_needs_no_claim_and_leaves_it_alone(alice: Clone, bob:
 
 
 def test_who_believes_to_hold_is_told_first(alice: Clone, bob: Clone) -> None:
-    """A note of one whose claim was taken over meanwhile is no note of a bystander: it must not go on working."""
+    """A note of one whose claim was taken over meanwhile is not a note of a bystander: it must not go on working."""
     todo = alice.add("taken")
     alice.run("todo", "claim", todo, agent="alice")
     bob.run("todo", "release", todo, "--force", "--reason", "gone", agent="carol")

@@ -160,7 +160,7 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name in ("folder", "pipe"):
-        with pytest.raises(InvalidState, match="no plain file"):
+        with pytest.raises(InvalidState, match="not a plain file"):
             read_file(str(tmp_path / name), 9)
 
 

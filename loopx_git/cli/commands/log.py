@@ -75,6 +75,6 @@ def _line(entry: dict[str, Any], when: str) -> str:
     if entry.get("renew"):
         line += f"  (renews {len(entry['renew'])})"
     if entry.get("reason"):
-        # A note without the claim has a reason, and is no operation that anybody forced.
+        # A note without the claim has a reason, and is not an operation that anybody forced.
         line += f"  {entry['reason']}" if entry["reason"] == NOTE_REASON else f"  forced: {entry['reason']}"
     return safe(line)
