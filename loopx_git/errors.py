@@ -42,54 +42,80 @@ class LoopXError(Exception):
 
 
 class UsageError(LoopXError):
+    """The call itself is wrong: an argument is missing, not valid, or contradicts another. Exit 2."""
+
     code = 2
 
 
 class InternalError(LoopXError):
+    """A bug in loopx-git. Exit 3."""
+
     code = 3
 
 
 class NotInitialised(LoopXError):
+    """There is no coordination history yet; `git loopx init` begins one. Exit 10."""
+
     code = 10
 
 
 class HeldByAnother(LoopXError):
+    """Another session holds what the caller wanted to acquire; `about` has holder, epoch and expires_at. Exit 11."""
+
     code = 11
 
 
 class NotYourClaim(LoopXError):
+    """The caller does not hold the claim: it was lost, its epoch is stale, it expired, or it never was. Exit 12."""
+
     code = 12
 
 
 class Contention(LoopXError):
+    """The tip kept moving, or the time budget ended. Nothing was written; run the same command again. Exit 13."""
+
     code = 13
 
 
 class RemoteFailure(LoopXError):
+    """The remote is unreachable, refused the push or fetch, or does not permit it. Exit 14."""
+
     code = 14
 
 
 class NotAllowed(LoopXError):
+    """The status, a peer, a dependency, a limit or the policy forbids the operation. Exit 15."""
+
     code = 15
 
 
 class InvalidState(LoopXError):
+    """Stored data or configuration is not valid, foreign, or of a newer format. Exit 16."""
+
     code = 16
 
 
 class NotFound(LoopXError):
+    """The name fits nothing, or more than one. Exit 17."""
+
     code = 17
 
 
 class OutcomeUnknown(LoopXError):
+    """The remote did not say whether the push landed; the same command again finds out. Exit 18."""
+
     code = 18
 
 
 class CheckFailed(LoopXError):
+    """A check found something, or the guard denied an edit. Exit 19."""
+
     code = 19
 
 
 class Interrupted(LoopXError):
+    """A signal ended the command. Exit 130."""
+
     code = 130
 
 

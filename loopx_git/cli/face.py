@@ -101,6 +101,7 @@ class Face:
 
     @property
     def client(self) -> Client:
+        """The client, opened at the first use. Raises what opening a repository raises, such as InvalidState."""
         if self._client is None:
             from loopx_git.client.client import Client
 

@@ -25,9 +25,11 @@ class LazyGroup(click.Group):
         self.known = known
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands, in the order of the registry."""
         return list(self.known)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one command; None for an unknown name."""
         if name not in self.known:
             return None
         module, _ = self.known[name]
@@ -39,6 +41,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name. Raises UsageError with the nearest names for an unknown one."""
         if args and not args[0].startswith("-") and args[0] not in self.known:
             from loopx_git.cli.did_you_mean import unknown_command
 
@@ -46,6 +49,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the section of commands in the help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in self.known.items()])
 

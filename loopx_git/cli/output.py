@@ -45,6 +45,7 @@ class Output:
         self.out.flush()
 
     def warn(self, text: str) -> None:
+        """One warning on standard error."""
         self.err.write(self.paint("warning: ", "33") + safe(text) + "\n")
 
     def error(self, error: LoopXError) -> None:
@@ -68,11 +69,13 @@ class Output:
             self.err.flush()
 
     def end_progress(self) -> None:
+        """Remove the line of progress."""
         if not self.as_json and self.err.isatty():
             self.err.write("\r\x1b[K")
             self.err.flush()
 
     def paint(self, text: str, code: str) -> str:
+        """The text in a colour (an SGR code), or unchanged without colours."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
 
 

@@ -124,9 +124,11 @@ class BaseClient:
         return self.read(fresh=True) if tip is None else Reading(tip, 0.0)
 
     def snapshot(self, reading: Reading) -> TreeSnapshot:
+        """The state at the tip of a reading."""
         return self.connection.ledger.snapshot(reading.tip)
 
     def moment(self) -> Moment:
+        """The time now, as the rules need it."""
         return self.connection.moment()
 
     def view(self, snapshot: TreeSnapshot, goal: str, todo: str, **more: Any) -> TodoView:

@@ -31,60 +31,70 @@ class Client(BaseClient):
 
     @cached_property
     def todo(self) -> Todos:
+        """Operations on todos."""
         from loopx_git.client.todos import Todos
 
         return Todos(self)
 
     @cached_property
     def task_lease(self) -> TaskLease:
+        """Leases by their id."""
         from loopx_git.client.task_lease import TaskLease
 
         return TaskLease(self)
 
     @cached_property
     def goal(self) -> Goals:
+        """Named sets of todos."""
         from loopx_git.client.goals import Goals
 
         return Goals(self)
 
     @cached_property
     def peer(self) -> Peers:
+        """Registered agents, humans and loops."""
         from loopx_git.client.peers import Peers
 
         return Peers(self)
 
     @cached_property
     def policy(self) -> PolicyKeys:
+        """The ledger's policy."""
         from loopx_git.client.peers import PolicyKeys
 
         return PolicyKeys(self)
 
     @cached_property
     def heartbeat(self) -> Heartbeat:
+        """Signs of life, and lapsed claims."""
         from loopx_git.client.heartbeat import Heartbeat
 
         return Heartbeat(self)
 
     @cached_property
     def history(self) -> History:
+        """The log of operations, and its verification."""
         from loopx_git.client.history import History
 
         return History(self)
 
     @cached_property
     def loop(self) -> Loops:
+        """Peers that work tick by tick."""
         from loopx_git.client.loops import Loops
 
         return Loops(self)
 
     @cached_property
     def propose(self) -> Proposals:
+        """Todos on a branch, for a pull request."""
         from loopx_git.client.propose import Proposals
 
         return Proposals(self)
 
     @cached_property
     def setup(self) -> Setup:
+        """Begin, join and follow a ledger."""
         from loopx_git.client.setup import Setup
 
         return Setup(self)
@@ -94,8 +104,12 @@ class Client(BaseClient):
         ttl: int | str | None = "unset", resume: bool = False,
         on_lost: Callable[[NotYourClaim], None] | None = None,
     ) -> Hold:  # fmt: skip
-        """A context manager that claims a todo under a session of its own and renews it in the background. A claim
-        that this client's session holds already is kept; `resume` takes over from another session of the agent."""
+        """A context manager: it claims a todo under its own session and renews the claim in the background.
+
+        A claim that this client's session already holds is kept. `resume` takes over from another session of the
+        agent. `ttl` is in seconds, None for no bound, "unset" for the policy's. Entering raises what `todo.claim`
+        raises.
+        """
         from loopx_git.client.arguments import converted
         from loopx_git.client.hold import Hold
 
@@ -105,10 +119,14 @@ class Client(BaseClient):
         return Hold(self, given.pop("todo_id"), on_lost=on_lost, **given)
 
     def run(self, argv: Sequence[str], *, todo_id: str | None = None, **settings: Any) -> Run:
-        """Claim a todo (None: the next that fits), work on it with the command `argv`, and settle it by the exit
-        code. Further settings: agent_id, goal_id, ttl, resume (take over from another session of the same agent),
-        on_exit (the table, as text), branch, worktree, keep_worktree, grace (seconds), say (told what happens),
-        passed (a dict, filled with the todos that were passed over because no place could be prepared for them)."""
+        """Claim a todo, run the command `argv` under the claim, and end the claim by the command's exit code.
+
+        `todo_id` None: the next todo that fits. Further settings: agent_id, goal_id, ttl (seconds), resume (take over
+        from another session of the same agent), on_exit (the rules for exit codes, as text), branch, worktree,
+        keep_worktree, grace (seconds), say (called with each line of progress), passed (a dict that receives the
+        todos whose branch or worktree could not be prepared). Raises what `todo.claim` raises, UsageError when the
+        command cannot be started, NotYourClaim when the claim was lost while the command ran.
+        """
         from loopx_git.client.arguments import converted, flag
         from loopx_git.client.run import run
 
@@ -116,9 +134,13 @@ class Client(BaseClient):
         return run(self, given.pop("argv"), **given)
 
     def land(self, todo_id: str | None = None, **settings: Any) -> Landed:
-        """Push the code to its branch and complete the todo in one atomic push: both happen, or neither. `todo_id`
-        None: the one todo that the session holds. Further settings: to (branch), rev, agent_id, session, epoch,
-        note, need_check, two_step, verify (run the pre-push hook), sink (told what is printed)."""
+        """Push the code to its branch and complete the todo in one atomic push: both happen, or neither.
+
+        `todo_id` None: the one todo that the session holds. Further settings: to (branch), rev, agent_id, session,
+        epoch, note, need_check, two_step, verify (run the pre-push hook), sink (called with what is printed). Raises
+        NotYourClaim when the claim is lost, NotAllowed when the code is not a fast-forward or the check fails,
+        RemoteFailure when the remote refuses the push.
+        """
         from loopx_git.client.arguments import converted
         from loopx_git.client.land import land
 

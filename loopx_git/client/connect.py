@@ -123,6 +123,7 @@ class Connection:
 
     @property
     def ledger(self) -> Ledger:
+        """The ledger, opened at the first use. Raises InvalidState when the clone is pinned to another one."""
         if self._ledger is None:
             self._ledger = self._open()
         return self._ledger
@@ -134,6 +135,7 @@ class Connection:
 
     @property
     def pin(self) -> location.Location | None:
+        """Where this clone has seen the ledger, or None before the first success."""
         return location.load(self.repository)
 
     @property

@@ -41,6 +41,7 @@ class Doctor:
         self._client, self._connection = client, client.connection
 
     def run(self) -> list[Check]:
+        """Every check's results, in a fixed order."""
         checks: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
             ("program", self._program), ("git", self._git), ("repository", self._repository),
             ("location", self._location), ("remote", self._remote), ("reach", self._reach),

@@ -38,7 +38,11 @@ class Goals:
         self, goal_id: str, *, title: str | None = None, claims: str | None = None, agent_id: str | None = None,
         dry_run: bool = False,
     ) -> tuple[GoalView | None, bool]:  # fmt: skip
-        """Create a goal: (the goal, whether it is new); the goal is None in a dry run of a new one."""
+        """Create a goal: (the goal, whether it is new). The goal is None in a dry run of a new one.
+
+        Raises UsageError for an id or a mode of claims that is not valid, NotAllowed when the mode of a goal in use
+        would change.
+        """
         if claims is not None and claims not in set(ClaimMode):
             raise UsageError(f"{claims!r} is not a mode of claims", hint="--claims exclusive, or soft")
         command = CreateGoal(goal_id, title, None if claims is None else ClaimMode(claims))
@@ -51,7 +55,10 @@ class Goals:
         return (None if stored is None else _view(snapshot, stored)), created
 
     def close(self, goal_id: str, *, agent_id: str | None = None, dry_run: bool = False) -> tuple[GoalView, bool]:
-        """Close a goal in which nobody holds anything: (the goal, whether it was open)."""
+        """Close a goal in which no todo is held: (the goal, whether it was open).
+
+        Raises NotAllowed while claims in it are live, NotFound when there is no such goal.
+        """
         actor = self._client.connection.actor(agent_id)
         answer = self._client.submit([CloseGoal(goal_id)], actor, dry_run=dry_run, words=f"goal close {goal_id}")
         assert answer.tip is not None
@@ -62,14 +69,14 @@ class Goals:
         return _view(snapshot, stored), bool(answer.facts[0].get("closed"))
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[list[GoalView], Reading]:
-        """Every goal, by id."""
+        """Every goal, by id. Raises NotInitialised."""
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot = self._client.snapshot(reading)
         goals = [snapshot.goal(goal) for goal in snapshot.goal_ids()]
         return [_view(snapshot, goal) for goal in goals if goal is not None], reading
 
     def show(self, goal_id: str | None, *, fresh: bool = False, offline: bool = False) -> tuple[GoalView, Reading]:
-        """One goal."""
+        """One goal. Raises NotFound when there is none."""
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot = self._client.snapshot(reading)
         goal = snapshot.goal(resolve.goal(snapshot, goal_id))

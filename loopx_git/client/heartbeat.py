@@ -65,7 +65,7 @@ class Reclaimed:
 
 @checked()
 class Heartbeat:
-    """Signs of life, and what becomes of claims without one."""
+    """Signs of life of peers, and the claims of peers that show none."""
 
     #: A tick or a watch is as long as the work that it does; each step of it has a budget of its own.
     LASTING = True
@@ -74,7 +74,10 @@ class Heartbeat:
         self._client = client
 
     def beat(self, *, agent_id: str | None = None, session: str | None = None) -> datetime:
-        """Say that the peer is alive, and renew what its session holds: the time that was noted."""
+        """Record that the peer is alive, and renew what its session holds; returns the recorded time.
+
+        Raises NotAllowed when the agent is not a registered peer.
+        """
         actor = self._client.connection.actor(agent_id, session)
         answer = self._client.submit([Beat()], actor, words="heartbeat beat")
         assert answer.tip is not None
@@ -84,7 +87,7 @@ class Heartbeat:
         return peer.last_seen or peer.created_at
 
     def status(self, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False) -> Status:
-        """Peers with their last sign of life, lapsed claims, and todos that wait for somebody."""
+        """Peers with their last sign of life, lapsed claims, and todos without a claim. Raises NotInitialised."""
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot, moment = self._client.snapshot(reading), self._client.moment()
         goals = self._goals(snapshot, goal_id)
@@ -124,8 +127,11 @@ class Heartbeat:
         self, *, goal_id: str | None = None, per_agent: int = 1, fresh: bool = False, offline: bool = False,
         agent_id: str | None = None,
     ) -> tuple[list[Suggestion], Reading]:  # fmt: skip
-        """Which peer should take which todo; all of it can be claimed at once. `agent_id`: what that peer can take,
-        whatever would suit the others; NotFound when there is no such peer."""
+        """Which peer should take which todo. All suggestions can be claimed at once.
+
+        With `agent_id`: what that peer can take, regardless of the others. Raises NotFound when there is no such
+        peer.
+        """
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot = self._client.snapshot(reading)
         goals = self._goals(snapshot, goal_id)
@@ -143,10 +149,11 @@ class Heartbeat:
         self, *, take: bool = False, limit: int | None = None, goal_id: str | None = None,
         agent_id: str | None = None, session: str | None = None, dry_run: bool = False,
     ) -> list[Reclaimed]:  # fmt: skip
-        """Take over what has lapsed (`take`), or return it to the pool; each counts an attempt, and past the
-        limit the todo needs a human. Soft claims of peers that are stale, retired or gone are taken back, too.
+        """Take over lapsed claims (`take`), or return their todos to the pool.
 
-        Each todo is an operation of its own: what another watcher was faster with is left alone.
+        Each reclaim counts an attempt; at the limit the todo needs a human. Soft claims of peers that are stale,
+        retired or gone are removed, too. Each todo is an operation of its own; what another process reclaims first is
+        skipped. Raises UsageError when no agent is set, NotAllowed when the agent is not a registered peer.
         """
         actor = self._client.connection.actor(agent_id, session)
         if not actor.is_agent:

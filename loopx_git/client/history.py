@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The verdict over the whole history: `commits` checked, `findings` as (commit, rule, message). `complete`
-    is False where history is cut (a shallow clone) and the oldest part could not be checked."""
+    """The result of checking the whole history: `commits` checked, `findings` as (commit, rule, message).
+
+    `complete` is False in a shallow clone, where the oldest part could not be checked.
+    """
 
     commits: int
     findings: Sequence[dict[str, str]]
@@ -33,12 +35,13 @@ class Verification:
 
     @property
     def ok(self) -> bool:
+        """True when nothing was found."""
         return not self.findings
 
 
 @checked()
 class History:
-    """What happened, and whether it was legal."""
+    """The history of operations, and the proof that each one was legal."""
 
     def __init__(self, client: BaseClient) -> None:
         self._client = client
@@ -48,8 +51,11 @@ class History:
         goal_id: str | None = None, op: str | None = None, since: datetime | None = None, fresh: bool = False,
         offline: bool = False,
     ) -> tuple[list[dict[str, Any]], Reading]:  # fmt: skip
-        """Operations, newest first: commit, time, op, goal, todo, epoch, agent, session, prev, reason, and `changes`:
-        each changed field as {of, field, from, to}."""
+        """Operations, newest first.
+
+        An entry has commit, time, op, goal, todo, epoch, agent, session, prev, reason, and `changes`: each changed
+        field as {of, field, from, to}. Raises NotFound when there is no such todo.
+        """
         reading = self._client.read(fresh=fresh, offline=offline)
         todo = None if todo_id is None else resolve.todo(self._client.snapshot(reading), todo_id)[1]
         wanted = {"todo": todo, "agent": agent, "goal": goal_id, "op": op}
@@ -81,8 +87,12 @@ class History:
             current = commit.parents[0] if commit.parents else None
 
     def verify(self, *, offline: bool = False, signatures: bool = False) -> Verification:
-        """Replay every commit against the table, then check the state at the tip. With `signatures` every operation
-        must be signed by a key that .loopx/allowed_signers of the code branch binds to its agent."""
+        """Replay every commit against the table of rules, then check the state at the tip.
+
+        With `signatures`, a key that .loopx/allowed_signers of the code branch binds to the agent must have signed
+        each operation. Raises RemoteFailure when the coordination ref cannot be read, InvalidState for a newer
+        format. Findings are returned, not raised.
+        """
         from loopx_git.format import layout, version
         from loopx_git.ledger.snapshot import TreeSnapshot
         from loopx_git.ledger.validation import Checker, check_state

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 
 class Hold:
-    """A claim under a session of its own, renewed each third of its ttl by a thread. A claim that the caller's
-    session holds already is kept and renewed; `resume` takes over from another session of the same agent.
+    """A claim under its own session. A thread renews it after each third of its ttl.
 
-    `checkpoint()` raises NotYourClaim once the claim is lost; `on_lost` is called at that moment, from the
-    thread. A renewal whose outcome is unknown keeps the claim until the holder's own deadline, then it counts as
-    lost. Leaving the block releases the claim unless it was completed; nothing is renewed after that.
+    A claim that the caller's session already holds is kept and renewed. `resume` takes over from another session of
+    the same agent. `checkpoint()` raises NotYourClaim once the claim is lost. `on_lost` is called at that moment,
+    from the thread. After a renewal whose outcome is unknown the claim is kept until the holder's own deadline; then
+    it counts as lost. Leaving the block releases the claim, unless it was completed. Entering the block raises what
+    `todo.claim` raises.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Hold:
 
     @property
     def epoch(self) -> int:
+        """The epoch of the claim. It exists inside the block only."""
         assert self.view is not None
         return self.view.lease.lease.epoch
 

@@ -60,6 +60,7 @@ class Keeper:
         return self._lost
 
     def start(self) -> None:
+        """Start the thread that renews."""
         self._thread = threading.Thread(target=self._run, name=f"loopx {self.lease.id}", daemon=True)
         self._thread.start()
 

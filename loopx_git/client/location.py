@@ -53,6 +53,7 @@ def load(repository: Repository) -> Location | None:
 
 
 def store(repository: Repository, location: Location) -> None:
+    """Write the pin of this clone."""
     make_folder(repository.home)
     write_file(_path(repository), (json.dumps(asdict(location), indent=1, sort_keys=True) + "\n").encode())
 

@@ -38,6 +38,7 @@ class LoopView:
     former: str | None = None
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of the command line."""
         from loopx_git.format.loop_record import as_json
 
         shown = {**as_json(self.loop), "lease": None if self.claim is None else self.claim.as_json()}

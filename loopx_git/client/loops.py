@@ -37,7 +37,11 @@ class Loops:
     def create(
         self, name: str, *, agent_id: str | None = None, dry_run: bool = False
     ) -> tuple[LoopView | None, bool]:
-        """Make a loop, and register its peer: (the loop, whether it is new); None in a dry run of a new one."""
+        """Create a loop and register its peer: (the loop, whether it is new). The loop is None in a dry run of a new
+        one.
+
+        Raises UsageError for a name that is not valid, NotAllowed when another peer has the name.
+        """
         actor = self._client.connection.actor(agent_id)
         command = CreateLoop(ids.check("agent", name, where="loop"))
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"loop create {name}")
@@ -46,19 +50,22 @@ class Loops:
         return (None if created and dry_run else loop_at(self._client, answer.tip, name)), created
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[Sequence[LoopView], Reading]:
-        """Every loop, by name."""
+        """Every loop, by name. Raises NotInitialised."""
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot = self._client.snapshot(reading)
         return [loop_view(self._client, snapshot, loop) for loop in snapshot.loops()], reading
 
     def show(self, name: str, *, fresh: bool = False, offline: bool = False) -> tuple[LoopView, Reading]:
-        """One loop; NotFound when there is none."""
+        """One loop. Raises NotFound when there is none."""
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot = self._client.snapshot(reading)
         return loop_view(self._client, snapshot, tracked(snapshot, name)), reading
 
     def audit(self, *, fresh: bool = True, offline: bool = False) -> tuple[Sequence[LoopView], Reading]:
-        """The loops that hold a task and are halted, retired, or have not been seen for peers.stale_after."""
+        """Loops that hold a task and are halted, retired, or not seen for peers.stale_after.
+
+        Raises NotInitialised.
+        """
         found, reading = self.list(fresh=fresh and not offline, offline=offline)
         return [view for view in found if view.trouble], reading
 
@@ -66,45 +73,56 @@ class Loops:
         self, name: str, todo_id: str, *, goal_id: str | None = None, resume: bool = False, force: bool = False,
         reason: str | None = None, dry_run: bool = False,
     ) -> LoopView:  # fmt: skip
-        """Claim a todo as the loop's task, atomically over all loops and all other peers.
+        """Claim a todo as the loop's task.
 
-        `resume` moves the loop to this clone, and its claim with it (epoch + 1); `force` takes the todo from
-        whoever holds it, for a `reason` that goes into history. Nothing is written when the loop has it already.
-        With `dry_run` the view shows the loop and the lease as they would become.
+        `resume` moves the loop and its claim to this clone (epoch + 1). `force` takes the todo from its holder;
+        `reason` is then required and goes into history. Nothing is written when the loop already has the task. With
+        `dry_run` the view shows the loop and the lease as they would become. Raises HeldByAnother when another peer
+        holds the todo, NotAllowed when the loop has another task or is halted, NotFound for an unknown loop or todo.
         """
         command = ClaimTask(name, todo_id, goal_id, resume, force, reason)
         return claim_task(self._client, command, dry_run=dry_run)
 
     def pause(self, name: str, *, agent_id: str | None = None, dry_run: bool = False) -> LoopView:
-        """Let a loop rest: its ticks are skipped, and it keeps its task."""
+        """Pause a loop: its ticks are skipped, and it keeps its task. Raises NotFound when there is no such loop."""
         return self._status(name, LoopStatus.PAUSED, agent_id, dry_run)
 
     def resume(self, name: str, *, agent_id: str | None = None, dry_run: bool = False) -> LoopView:
-        """Let a paused loop go on."""
+        """Resume a paused loop. Raises NotFound when there is no such loop, NotAllowed when it is halted."""
         return self._status(name, LoopStatus.RUNNING, agent_id, dry_run)
 
     def halt(
         self, name: str, *, reason: str | None = None, agent_id: str | None = None, dry_run: bool = False
     ) -> LoopView:
-        """Stop a loop until somebody approves; it keeps its task."""
+        """Stop a loop until somebody approves it; it keeps its task. Raises NotFound when there is no such loop."""
         return self._status(name, LoopStatus.HALTED, agent_id, dry_run, reason=reason)
 
     def approve(self, name: str, *, agent_id: str | None = None, dry_run: bool = False) -> LoopView:
-        """Let a halted loop go on; a loop cannot approve itself."""
+        """Let a halted loop continue.
+
+        Raises NotAllowed when a loop approves itself, NotFound when there is no such loop.
+        """
         return self._status(name, LoopStatus.RUNNING, agent_id, dry_run, approve=True)
 
     def tick(
         self, name: str, argv: Sequence[str], *, task: str | None = None, goal_id: str | None = None,
         resume: bool = False, grace: float = 10.0, inbox: Inbox | None = None,
     ) -> Tick:  # fmt: skip
-        """One tick: keep the task or find one, run `argv` on it, count the iteration, and let go of the task if
-        it is over. A tick that has nothing to do, or that lost a race, is skipped."""
+        """One tick: keep the task or find one, run `argv` on it, count the iteration, and release the task if it has
+        ended.
+
+        A tick that finds nothing to do, or that loses a race, is skipped. Raises NotYourClaim when the task was taken
+        from the loop, UsageError when the command cannot be started, NotFound when there is no such loop.
+        """
         from loopx_git.client.tick import tick
 
         return tick(self._client, name, argv, task=task, goal_id=goal_id, resume=resume, grace=grace, inbox=inbox)
 
     def actor(self, name: str) -> Actor:
-        """The loop as an actor: its name, and its session in this clone."""
+        """The loop as an actor: its name, and its session in this clone.
+
+        Raises UsageError for a name that is not valid.
+        """
         return loop_actor(self._client, name)
 
     def _status(

@@ -30,7 +30,8 @@ class Peers:
     ) -> tuple[Peer | None, bool]:  # fmt: skip
         """Register a peer, or change one (None leaves kind or capabilities as they are).
 
-        Returns (the peer, whether it is new); the peer is None in a dry run of a new one.
+        Returns (the peer, whether it is new); the peer is None in a dry run of a new one. Raises UsageError for a
+        value that is not valid, NotAllowed when the name is taken or retired.
         """
         if kind is not None and kind not in set(PeerKind):
             raise UsageError(f"{kind!r} is not a kind of peer", hint="--kind agent, human or loop")
@@ -49,7 +50,10 @@ class Peers:
     def set_status(
         self, agent: str, status: PeerStatus, *, agent_id: str | None = None, dry_run: bool = False
     ) -> tuple[Peer, str]:
-        """Pause, resume (active) or retire a peer: (the peer, its former status)."""
+        """Pause, resume (active) or retire a peer: (the peer, its former status).
+
+        Raises NotFound when there is no such peer, NotAllowed when it is retired or still holds claims.
+        """
         actor = self._client.connection.actor(agent_id)
         command = SetPeerStatus(agent, status)
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"peer {status.value} {agent}")
@@ -59,12 +63,12 @@ class Peers:
         return peer, str(answer.facts[0]["former"])
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[list[Peer], Reading]:
-        """Every peer, by name."""
+        """Every peer, by name. Raises NotInitialised."""
         reading = self._client.read(fresh=fresh, offline=offline)
         return list(self._client.snapshot(reading).peers()), reading
 
     def show(self, agent: str, *, fresh: bool = False, offline: bool = False) -> tuple[Peer, Reading]:
-        """One peer."""
+        """One peer. Raises NotFound when there is none."""
         ids.check("agent", agent)
         reading = self._client.read(fresh=fresh, offline=offline)
         peer = self._client.snapshot(reading).peer(agent)
@@ -83,13 +87,13 @@ class PolicyKeys:
         self._client = client
 
     def show(self, *, fresh: bool = False, offline: bool = False) -> tuple[dict[str, str], Reading]:
-        """Every key with its value in force, as `set` takes it."""
+        """Every key with its current value, in the form that `set` takes. Raises NotInitialised."""
         reading = self._client.read(fresh=fresh, offline=offline)
         policy = self._client.snapshot(reading).policy
         return {name: get(policy, name) for name in KEYS}, reading
 
     def set(self, key: str, value: str, *, agent_id: str | None = None, dry_run: bool = False) -> dict[str, Any]:
-        """Set one key: {key, value, former}."""
+        """Set one key of the policy: {key, value, former}. Raises UsageError for a key or value that is not valid."""
         actor = self._client.connection.actor(agent_id)
         answer = self._client.submit(
             [SetPolicy(key, value)], actor, dry_run=dry_run, words=f"policy set {key} {value}"

@@ -50,9 +50,11 @@ class Proposal:
 
     @property
     def refused(self) -> list[Edit]:
+        """The edits that the rules refuse."""
         return [edit for edit in self.edits if edit.refused]
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of the command line."""
         shown = [
             {"path": edit.path, "todo": edit.todo, "refused": edit.refused or None, "held": edit.held,
              "operations": len(edit.commands)}
@@ -63,13 +65,16 @@ class Proposal:
 
 @checked()
 class Proposals:
-    """Todos as plain files on a branch off the coordination ref, for a pull request; and their acceptance."""
+    """Todos as plain files on a branch off the coordination ref, for a pull request, and their acceptance."""
 
     def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def add(self, branch: str, title: str, **fields: Any) -> dict[str, Any]:
-        """Put a new todo on the branch; `fields` as `todo.add` takes them. Facts: branch, commit, todo."""
+        """Add a new todo to the branch; `fields` as `todo.add` takes them. Facts: branch, commit, todo.
+
+        Raises UsageError for a field that is not valid.
+        """
         todo = f"todo_{self._client.connection.hooks.entropy(6).hex()}"
         if "goal_id" in fields:
             fields["goal"] = fields.pop("goal_id")
@@ -83,7 +88,10 @@ class Proposals:
     def edit(
         self, branch: str, todo_id: str, *, status: str | None = None, note: str | None = None, **fields: Any
     ) -> dict[str, Any]:  # fmt: skip
-        """Edit a todo on the branch; `fields` as `todo.update` takes them. Facts: branch, commit, todo."""
+        """Edit a todo on the branch; `fields` as `todo.update` takes them. Facts: branch, commit, todo.
+
+        Raises NotFound when there is no such todo, UsageError for a field that is not valid.
+        """
         command = OnTodo(
             Operation.UPDATE, todo_id, force=True, reason="proposed", status=status, note=note, fields=fields,
             renewals=(),
@@ -91,7 +99,10 @@ class Proposals:
         return self._write(branch, command, f"propose an edit of {todo_id}")
 
     def show(self, branch: str) -> Proposal:
-        """What the branch proposes against the tip, each edit with what the rules say to it."""
+        """What the branch proposes against the tip: each edit, with the refusal of the rules where there is one.
+
+        Raises NotFound when there is no such branch, InvalidState when it does not branch off the coordination ref.
+        """
         ref = _full(branch)
         reading = self._client.read(fresh=True)
         tip = self._fetch(ref)
@@ -109,8 +120,12 @@ class Proposals:
         return Proposal(ref, tip, _ordered([_against(edit, before, now) for edit in found]))
 
     def accept(self, branch: str, *, dry_run: bool = False) -> dict[str, Any]:
-        """Replay the branch as ordinary operations, a commit each, all or nothing. NotAllowed names the first edit
-        that breaks a rule, `about["refused"]` has them all. Facts: branch, todos, operations, tip."""
+        """Replay the branch as ordinary operations, one commit each, all or nothing. Facts: branch, todos,
+        operations, tip.
+
+        Raises NotAllowed when an edit breaks a rule: the message names the first one, `about["refused"]` lists them
+        all. Raises NotFound when there is no such branch.
+        """
         proposal = self.show(branch)
         refused = proposal.refused
         if refused:

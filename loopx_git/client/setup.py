@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Initialised:
-    """What `init` did: `created` a ledger or found one; `config` is written, kept, or none (a bare repository);
-    `advice` has what to do next, in order."""
+    """What `init` did. `created`: it began the ledger. `config`: "written", "kept", or "none" (a bare repository)."""
 
     ledger: str
     ref: str
@@ -33,14 +32,18 @@ class Initialised:
 
 @checked()
 class Setup:
-    """Beginning a ledger, joining one, following it."""
+    """Begin a ledger, join one, and follow it."""
 
     def __init__(self, client: BaseClient) -> None:
         self._client = client
 
     def init(self, *, dry_run: bool = False) -> Initialised:
-        """Begin a ledger on the coordination ref, or join the one that is there; then write .loopx/config.toml
-        where it is missing. Safe to run twice, and from two clones at once: one creates, the other joins."""
+        """Begin a ledger on the coordination ref, or join the one that is there; then write .loopx/config.toml if
+        missing.
+
+        It is safe to run twice, and from two clones at once: one creates, the other joins. Raises InvalidState when
+        .loopx is not a plain folder, or when the configured ledger is not the one on the ref.
+        """
         client, connection = self._client, self._client.connection
         settings, ledger = connection.settings, connection.ledger
         text_path = self._config_path()
@@ -93,7 +96,10 @@ class Setup:
         return ()
 
     def sync(self) -> dict[str, Any]:
-        """Fetch and check what is new: tip, ledger, remote, ref, operations fetched."""
+        """Fetch and check new operations: tip, ledger, remote, ref, number of operations fetched.
+
+        Raises RemoteFailure when the remote cannot be read, InvalidState when a fetched commit is not legal.
+        """
         client, connection = self._client, self._client.connection
         before = connection.ledger.tip()
         reading = client.read(fresh=True)
@@ -110,25 +116,33 @@ class Setup:
         }
 
     def accept_tip(self, tip: str, reason: str) -> dict[str, Any]:
-        """After the coordination ref was rewritten: accept its new tip, which must be named, be the remote's, and
-        be a legal history of its own. The reason is kept in this clone's accepted.log."""
+        """After the coordination ref was rewritten: accept its new tip.
+
+        `tip` must be the full id of the remote's tip, whose history must be legal. `reason` is kept in accepted.log
+        of this clone. Raises UsageError when `tip` is not a full id, NotAllowed when it is not the remote's tip,
+        InvalidState when its history is not legal.
+        """
         from loopx_git.client.rewrite import accept
 
         accept(self._client, tip, reason)
         return self.sync()
 
     def adopt(self, *, dry_run: bool = False, discard: bool = False) -> dict[str, Any]:
-        """Take over what was merged or edited on the coordination ref beside the operations: new todos and edited
-        fields as far as the rules allow, everything else brought back. `discard` takes over nothing.
+        """Adopt what was merged or edited on the coordination ref outside the operations.
 
-        Facts: adopted (False when the tip is a legal operation), admitted, undone (with reasons), tip, commit.
+        New todos and edited fields are admitted as far as the rules allow; the rest is restored. `discard` admits
+        nothing. Facts: adopted (False when the tip is a legal operation), admitted, undone (with reasons), tip,
+        commit. Raises RemoteFailure when the coordination ref cannot be read.
         """
         from loopx_git.client.adoption import adopt
 
         return adopt(self._client.connection, self._client.connection.actor(), dry_run=dry_run, discard=discard)
 
     def publish(self) -> dict[str, Any]:
-        """Move a ledger that lives in this repository alone to the remote: remote, ref, ledger, tip, config."""
+        """Move a ledger from this repository to the remote: remote, ref, ledger, tip, config.
+
+        Raises UsageError when there is no remote, NotAllowed when the remote has another history on that ref.
+        """
         from loopx_git.client.rewrite import publish
 
         return publish(self._client)

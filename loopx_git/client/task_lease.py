@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @checked()
 class TaskLease:
-    """Leases are named todo@epoch, so that a stale name is refused by its epoch."""
+    """Leases. The id of a lease is todo@epoch; an id with an old epoch is refused."""
 
     def __init__(self, client: BaseClient) -> None:
         self._client, self._todos = client, Todos(client)
@@ -28,36 +28,49 @@ class TaskLease:
         self, todo_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,
         session: str | None = None,
     ) -> LeaseView:  # fmt: skip
-        """Claim exclusively; `ttl` in seconds, None for no bound. What the caller holds already is renewed where
-        another `ttl` is asked for, so that the answer has the one that was."""
+        """Claim exclusively. `ttl` is in seconds, None for no bound.
+
+        A lease that the caller already holds is renewed when another `ttl` is asked for, so that the answer has that
+        `ttl`. Raises what `todo.claim` raises: HeldByAnother, NotAllowed, NotFound.
+        """
         return acquire(self._client, todo_id, ttl=ttl, agent_id=agent_id, session=session).lease
 
     def renew(
         self, lease_id: str | None = None, *, todo_id: str | None = None, ttl: int | str | None = "unset",
         agent_id: str | None = None, session: str | None = None,
     ) -> LeaseView:  # fmt: skip
-        """Renew a lease by its id (todo@epoch) or its todo. The view's `news` has what others did to the todo since
-        this session last wrote about it: notes, and what an operator changed."""
+        """Renew a lease, by its id (todo@epoch) or its todo. `ttl` is in seconds.
+
+        The view's `news` has what others did to the todo since this session last wrote about it: notes, and changes
+        by an operator. Raises NotYourClaim when the caller does not hold it.
+        """
         lease_id = named(lease_id, todo_id)
         todo, _ = split(lease_id)
         view = self._view(renew(self._client, lease_id, ttl=ttl, agent_id=agent_id, session=session).tip, todo)
         return replace(view, news=self.news(view.todo_id, agent_id=agent_id, session=session))
 
     def news(self, todo_id: str, *, agent_id: str | None = None, session: str | None = None) -> Sequence[News]:
-        """What others did to a todo since this session last wrote about it, oldest first, as far as is known here: a
-        renewal has just looked."""
+        """What others did to a todo since this session last wrote about it, oldest first.
+
+        It reads the last fetched state; a renewal fetches just before. Raises NotFound when there is no such todo.
+        """
         actor = self._client.connection.actor(agent_id, session)
         return news(self._client, todo_id, actor, self._client.read_known().tip)
 
     def renew_all(self, *, agent_id: str | None = None, session: str | None = None) -> list[str]:
-        """Renew every lease of the caller's session in one operation: their ids (todo@epoch)."""
+        """Renew every lease of the caller's session in one operation; returns their ids (todo@epoch).
+
+        A lease that somebody took over is left out. Raises UsageError when no agent is set.
+        """
         return renew_all(self._client, agent_id=agent_id, session=session)
 
     def transfer(
         self, lease_id: str | None = None, to: str | None = None, *, todo_id: str | None = None,
         agent_id: str | None = None, session: str | None = None,
     ) -> LeaseView:  # fmt: skip
-        """Hand a lease over to the agent `to`, by its id (todo@epoch) or its todo."""
+        """Transfer a lease to the agent `to`, by its id (todo@epoch) or its todo. Raises what `todo.transfer` raises:
+        NotYourClaim, NotAllowed.
+        """
         todo, epoch = split(named(lease_id, todo_id))
         if to is None:
             raise UsageError("a transfer names the receiving agent", hint='task_lease.transfer(lease_id, to="AGENT")')
@@ -67,17 +80,20 @@ class TaskLease:
         self, lease_id: str | None = None, *, todo_id: str | None = None, agent_id: str | None = None,
         session: str | None = None,
     ) -> LeaseView:  # fmt: skip
-        """Release a lease by its id (todo@epoch) or its todo; a soft claim beside it goes on."""
+        """Release a lease, by its id (todo@epoch) or its todo. A soft claim on the todo stays.
+
+        Raises NotYourClaim when the caller does not hold it.
+        """
         todo, epoch = split(named(lease_id, todo_id))
         return self._todos.release(todo, epoch=epoch, agent_id=agent_id, session=session, exclusive=True).lease
 
     def inspect(
         self, lease_id: str | None = None, *, todo_id: str | None = None, fresh: bool = False, offline: bool = False
     ) -> LeaseView:
-        """The lease record of a todo and its state by the wall clock.
+        """The lease record of a todo, and its state by the wall clock.
 
-        NotYourClaim for a name todo@epoch whose epoch is over, NotFound for one that is not there: both tell the
-        current epoch.
+        Raises NotYourClaim for an id todo@epoch whose epoch has passed, NotFound for one that does not exist; both
+        name the current epoch.
         """
         todo, epoch = split(named(lease_id, todo_id))
         view, reading = self._todos.show(todo, fresh=fresh, offline=offline)

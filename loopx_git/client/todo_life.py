@@ -18,7 +18,10 @@ class TodoLife(TodoSubmit):
         session: str | None = None, goal_id: str | None = None, epoch: int | None = None, note: str | None = None,
         force: bool = False, reason: str | None = None, dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """End a todo that the caller holds, because `by` (or a new todo called `by_title`) carries it on."""
+        """End a todo that the caller holds: `by`, or a new todo with the title `by_title`, continues the work.
+
+        Raises NotYourClaim without the claim, NotFound when `by` does not exist.
+        """
         if (by is None) == (by_title is None):
             raise UsageError(
                 "supersede needs what carries on", hint="--by TODO, or --by-title 'the title of a new todo'"
@@ -33,7 +36,7 @@ class TodoLife(TodoSubmit):
         epoch: int | None = None, note: str | None = None, force: bool = False, reason: str | None = None,
         dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """End a todo that the caller holds, undone."""
+        """Cancel a todo that the caller holds. Raises NotYourClaim without the claim."""
         return self._on(
             Operation.CANCEL, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note,
             force=force, reason=reason,
@@ -43,7 +46,10 @@ class TodoLife(TodoSubmit):
         self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
         note: str | None = None, dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """Open a todo again that has ended, is blocked or needs a human, and that nobody holds; epoch + 1."""
+        """Reopen a todo that has ended, is blocked, or needs a human; epoch + 1.
+
+        Raises NotAllowed while it is held.
+        """
         return self._on(Operation.REOPEN, todo_id, agent_id, session, dry_run, goal=goal_id, note=note)
 
     def transfer(
@@ -51,7 +57,10 @@ class TodoLife(TodoSubmit):
         goal_id: str | None = None, epoch: int | None = None, note: str | None = None, force: bool = False,
         reason: str | None = None, dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """Hand a claim over to another agent; epoch + 1, and its next write binds its session."""
+        """Transfer a claim to another agent; epoch + 1. The next write of the new holder binds its session.
+
+        Raises NotYourClaim without the claim, NotAllowed when the receiver may not take the todo.
+        """
         return self._on(
             Operation.TRANSFER, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note, to=to,
             force=force, reason=reason,
@@ -61,12 +70,12 @@ class TodoLife(TodoSubmit):
         self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
         dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """Put a todo away that has ended; its id and alias stay reserved."""
+        """Archive a todo that has ended. Its id and alias stay reserved. Raises NotAllowed when it has not ended."""
         return self._on(Operation.ARCHIVE, todo_id, agent_id, session, dry_run, goal=goal_id)
 
     def unsoft(
         self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
         dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """Take back a soft claim."""
+        """Remove a soft claim. Raises NotFound when there is no such todo."""
         return self._on(Operation.UNSOFT, todo_id, agent_id, session, dry_run, goal=goal_id)

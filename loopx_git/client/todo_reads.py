@@ -100,7 +100,7 @@ class TodoReads:
     def show(
         self, todo_id: str, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False
     ) -> tuple[TodoView, Reading]:
-        """One todo with its lease."""
+        """One todo with its lease. Raises NotFound when there is none, or when a prefix fits several."""
         reading = self._client.read(fresh=fresh, offline=offline)
         snapshot = self._client.snapshot(reading)
         goal, todo = resolve.todo(snapshot, todo_id, goal_id)
@@ -113,11 +113,12 @@ class TodoReads:
         blocked: bool = False, archived: bool = False, limit: int | None = None, fresh: bool = False,
         offline: bool = False, agent_id: str | None = None, session: str | None = None,
     ) -> TodoList:  # fmt: skip
-        """Todos of one goal or of all, by priority, then age. Without `status`, those that have not ended.
+        """Todos of one goal or of all goals, by priority, then age. Without `status`: those that have not ended.
 
-        `ready`: what could be claimed now, by the agent where one is set, else by anybody who may. `holder`: what
-        this agent holds. `text` is looked for in title, alias, id and body, without regard to case. `waiting`: what
-        waits for another todo or for a time. `blocked`: the same as that status.
+        `ready`: todos that the agent could claim now (no agent is set: that any agent could claim). `holder`: todos
+        that this agent holds. `text`: searched in title, alias, id and body, ignoring case. `waiting`: todos that
+        wait for another todo or for a time. `blocked`: todos with that status. Raises UsageError for an unknown
+        status, NotFound for an unknown goal.
         """
         if ready and (waiting or blocked):
             raise UsageError(
@@ -175,7 +176,10 @@ class TodoReads:
         return TodoList(shown, len(found) - len(shown), broken, reading, skipped, nothing)
 
     def short_ids(self) -> int:
-        """How many hex digits of an id tell every todo of the ledger apart, as far as it is known here: 4 or more."""
+        """How many hex digits (at least 4) distinguish every todo id in the last fetched state.
+
+        Raises NotInitialised.
+        """
         tip = self._client.connection.ledger.tip()
         ids = [] if tip is None else self._client.connection.ledger.snapshot(tip).all_ids()
         digits = [todo.removeprefix("todo_") for todo in ids]

@@ -33,7 +33,11 @@ class Todos(TodoReads, TodoLife):
         depends_on: Sequence[str] = (), labels: Sequence[str] = (), resume_after: datetime | None = None,
         branch: str | None = None, validate: Sequence[str] = (), agent_id: str | None = None, dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """Add a todo; it is open and nobody's. `validate` is a command as a list of words."""
+        """Add an open todo without a claim. `validate` is a command as a list of words.
+
+        Raises UsageError for a value that is not valid, NotAllowed when the alias is taken, the goal is closed, or
+        dependencies form a cycle, and NotFound for an unknown goal or dependency.
+        """
         command = AddTodo(
             id=self._new_id(),
             title=title,
@@ -59,11 +63,13 @@ class Todos(TodoReads, TodoLife):
         ttl: int | str | None = "unset", resume: bool = False, soft: bool = False, exclusive: bool = False,
         dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """Claim a todo for the caller's session, or learn who holds it (HeldByAnother).
+        """Claim a todo for the caller's session.
 
-        `ttl` in seconds, None for no bound, "unset" for the policy's. `resume` takes over from another session
-        of the same agent, `soft` declares an interest that blocks nobody, `exclusive` takes the lease also
-        where the goal's claims are soft. The view's `acquired` is False when it was the caller's already.
+        `ttl` is in seconds, None for no bound, "unset" for the policy's. `resume` takes over from another session of
+        the same agent. `soft` declares an interest that blocks no other agent. `exclusive` takes the lease even where
+        the goal's claims are soft. The view's `acquired` is False when the session already held the claim. Raises
+        HeldByAnother when another session holds it, NotAllowed when the todo is not ready or the caller may not take
+        it, NotFound when there is no such todo.
         """
         return self.claim_all(
             [todo_id], agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, soft=soft,
@@ -75,7 +81,7 @@ class Todos(TodoReads, TodoLife):
         goal_id: str | None = None, ttl: int | str | None = "unset", resume: bool = False, soft: bool = False,
         exclusive: bool = False, dry_run: bool = False,
     ) -> Sequence[TodoView]:  # fmt: skip
-        """Claim several todos, all or nothing, with one push."""
+        """Claim several todos with one push, all or nothing. `ttl` is in seconds. Raises what `todo.claim` raises."""
         if soft and (resume or exclusive or ttl != "unset"):
             raise UsageError("a soft claim has no ttl and takes over nothing", hint="leave out --ttl and --resume")
         operation = Operation.SOFT if soft else Operation.RESUME if resume else Operation.CLAIM
@@ -105,8 +111,12 @@ class Todos(TodoReads, TodoLife):
         goal_id: str | None = None, ttl: int | str | None = "unset", dry_run: bool = False, fresh: bool = False,
         offline: bool = False,
     ) -> Picked:  # fmt: skip
-        """The best todo that fits the caller; with `claim` it is claimed, trying on when another is faster:
-        one of the equals of the best priority, and of more after each lost race. NotFound when nothing fits."""
+        """The best todo that fits the caller. With `claim`, claim it.
+
+        Candidates are the todos of the best priority, and more after each lost race. `ttl` is in seconds. Raises
+        NotFound when no todo fits, Contention when other agents win every race until the time budget ends, UsageError
+        when no agent is set.
+        """
         from loopx_git.client.pick import pick
 
         return pick(
@@ -119,12 +129,12 @@ class Todos(TodoReads, TodoLife):
         epoch: int | None = None, status: str | None = None, note: str | None = None, force: bool = False,
         reason: str | None = None, exclusive: bool = False, dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
-        """Let go of a claim. An operator ends somebody else's with `force` and `reason` (audited, epoch + 1).
+        """Release a claim. An operator ends another agent's claim with `force` and `reason` (audited, epoch + 1).
 
-        Of a lease and a soft claim beside it, in a goal whose claims are soft the soft claim is taken back, elsewhere
-        the lease is released; `epoch` or `exclusive` mean the lease. The view's facts tell which (`released`) and
-        which of the two `goes_on`. The status "completed" is `complete`: its check runs first, and the claim ends in
-        the same commit.
+        With both a lease and a soft claim: where the goal's claims are soft, the soft claim is removed; elsewhere the
+        lease is released. `epoch` or `exclusive` select the lease. The view's facts name what was `released` and what
+        `goes_on`. The status "completed" does what `complete` does: the todo's check runs first, and the claim ends
+        in the same commit. Raises NotYourClaim when the caller does not hold the claim.
         """
         if status == Status.COMPLETED.value:
             return self._completed(
@@ -145,8 +155,9 @@ class Todos(TodoReads, TodoLife):
     ) -> TodoView:  # fmt: skip
         """Change status, notes or fields (title, body, priority, scope, ...) of a todo that the caller holds.
 
-        A `note` and nothing else needs no claim: any registered peer adds one, and the holder's claim stays as it is
-        (with `epoch` it needs the claim). An operator changes the rest with `force` and `reason`.
+        A `note` alone needs no claim: any registered peer may add one, and the holder's claim does not change. A note
+        with `epoch` needs the claim. An operator changes the rest with `force` and `reason`. Raises NotYourClaim
+        without the claim, UsageError when no field is named.
         """
         if status == Status.COMPLETED.value:
             return self._completed(
@@ -200,10 +211,11 @@ class Todos(TodoReads, TodoLife):
         epoch: int | None = None, note: str | None = None, successor: str | None = None,
         successor_title: str | None = None, dry_run: bool = False, sink: Callable[[bytes], None] | None = None,
     ) -> TodoView:  # fmt: skip
-        """Complete a todo that the caller holds; ends the claim in the same commit.
+        """Complete a todo that the caller holds. The same commit ends the claim.
 
-        Its `validate` command runs first (`sink` gets what it prints). `successor` or `successor_title` links
-        the todo that carries on.
+        The todo's `validate` command runs first; `sink` receives its output. `successor` or `successor_title` links
+        the todo that continues the work. Raises NotYourClaim without the claim, NotAllowed when the command fails or
+        is not on the list of allowed commands.
         """
         command = OnTodo(
             Operation.COMPLETE, todo_id, goal_id, epoch=epoch, note=note,

@@ -84,6 +84,7 @@ class Renewing:
         self.last = client.connection.hooks.clock.counting()
 
     def tick(self) -> None:
+        """Renew once a third of the ttl has passed. Raises NotYourClaim when the claim is lost."""
         ttl = self.lease.ttl_s
         now = self.client.connection.hooks.clock.counting()
         if ttl is None or now - self.last < ttl / 3:

@@ -30,6 +30,7 @@ class News:
     reason: str | None = None
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of the command line."""
         return {
             "todo_id": self.todo,
             "agent": self.agent,
@@ -53,6 +54,7 @@ class LeaseView:
 
     @property
     def id(self) -> str:
+        """The id of the lease: todo@epoch."""
         return self.lease.id
 
     @property
@@ -87,10 +89,12 @@ class LeaseView:
 
     @property
     def acquired_at(self) -> datetime | None:
+        """When the holder acquired it (UTC), or None."""
         return self.lease.acquired_at
 
     @property
     def renewed_at(self) -> datetime | None:
+        """When the holder last renewed it (UTC), or None."""
         return self.lease.renewed_at
 
     @property
@@ -99,6 +103,7 @@ class LeaseView:
         return self.lease.ended
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of the command line: the record, id, expires_at and state."""
         from loopx_git.format.record import as_json
 
         return {
@@ -127,18 +132,22 @@ class TodoView:
 
     @property
     def id(self) -> str:
+        """The full id of the todo."""
         return self.todo.id
 
     @property
     def title(self) -> str:
+        """The title, one line."""
         return self.todo.title
 
     @property
     def status(self) -> Status:
+        """The status that is stored."""
         return self.todo.status
 
     @property
     def alias(self) -> str | None:
+        """The alias, or None."""
         return self.todo.alias
 
     @property
@@ -157,6 +166,7 @@ class TodoView:
         return self.lease.epoch
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of the command line: the todo, its lease, and what the operation reported."""
         shown: dict[str, Any] = {"todo": todo_json(self.todo), "lease": self.lease.as_json()}
         if self.acquired is not None:
             shown["acquired"] = self.acquired
@@ -180,6 +190,7 @@ def wait_json(wait: Wait) -> dict[str, Any]:
 
 
 def lease_view(lease: Lease | None, todo: str, moment: Moment, skew_s: int) -> LeaseView:
+    """The view of a lease record at a moment; None is the record of a todo that was never claimed."""
     found = lease or Lease(todo)
     return LeaseView(found, state(found, moment, skew_s), expires_at(found))
 
@@ -196,6 +207,7 @@ def todo_json(todo: Todo) -> dict[str, Any]:
 
 
 def goal_json(goal: Goal, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """A goal with JSON values; `counts` are its todos by status."""
     shown = {
         key: plain(getattr(goal, key)) for key in ("id", "title", "status", "claims", "created_at", "created_by")
     }
@@ -205,6 +217,7 @@ def goal_json(goal: Goal, counts: Mapping[str, int] | None = None) -> dict[str, 
 
 
 def peer_json(peer: Peer) -> dict[str, Any]:
+    """A peer with JSON values."""
     keys = ("agent", "kind", "status", "capabilities", "created_at", "created_by", "last_seen")
     return {key: plain(getattr(peer, key)) for key in keys}
 

@@ -55,21 +55,29 @@ class PutLease:
 
 @dataclass(frozen=True, slots=True)
 class PutPeer:
+    """The peer after the change."""
+
     peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
 class PutLoop:
+    """The loop's record after the change."""
+
     loop: Loop
 
 
 @dataclass(frozen=True, slots=True)
 class PutGoal:
+    """The goal after the change."""
+
     goal: Goal
 
 
 @dataclass(frozen=True, slots=True)
 class PutPolicy:
+    """The policy after the change."""
+
     policy: Policy
 
 
@@ -95,6 +103,7 @@ class Actor:
 
     @property
     def is_agent(self) -> bool:
+        """False for a person, who acts under an e-mail address."""
         return "@" not in self.name
 
 

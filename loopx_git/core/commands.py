@@ -19,6 +19,8 @@ class Init:
 
 @dataclass(frozen=True, slots=True)
 class SetPolicy:
+    """Set one key of the policy; `value` is text, as on the command line."""
+
     key: str
     value: str
 

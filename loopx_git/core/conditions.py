@@ -31,6 +31,7 @@ class Unmet:
     about: dict[str, object]
 
     def error(self) -> LoopXError:
+        """The refusal as an error of exit 15."""
         return NotAllowed(self.message, hint=self.hint, about=self.about)
 
 

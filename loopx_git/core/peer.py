@@ -9,12 +9,16 @@ from enum import StrEnum
 
 
 class PeerKind(StrEnum):
+    """What a peer is."""
+
     AGENT = "agent"
     HUMAN = "human"
     LOOP = "loop"
 
 
 class PeerStatus(StrEnum):
+    """Whether a peer may claim. RETIRED is final."""
+
     ACTIVE = "active"
     PAUSED = "paused"
     RETIRED = "retired"
@@ -36,6 +40,8 @@ class Peer:
 
 
 class GoalStatus(StrEnum):
+    """Whether todos can be added to a goal and claimed in it."""
+
     OPEN = "open"
     CLOSED = "closed"
 

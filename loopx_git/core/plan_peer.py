@@ -16,6 +16,11 @@ from loopx_git.errors import NotAllowed, NotFound
 
 
 def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, moment: Moment) -> ChangeSet:
+    """A new peer, or a registered one with another kind or other capabilities.
+
+    Raises NotAllowed when the name is taken (`new`, or a name that differs only in case) or retired, UsageError for a
+    name or capability that is not valid.
+    """
     ids.check("agent", command.agent)
     for capability in command.capabilities or ():
         ids.check("capability", capability)

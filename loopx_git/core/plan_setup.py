@@ -105,6 +105,11 @@ def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, moment: Mom
 
 
 def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, moment: Moment) -> ChangeSet:
+    """A new open todo.
+
+    Raises UsageError for a value that is not valid, NotAllowed when the goal is closed, the alias is taken or
+    dependencies form a cycle, NotFound for an unknown goal or dependency.
+    """
     goal = resolve.goal(snapshot, command.goal)
     stored = snapshot.goal(goal)
     if stored is not None and stored.status is GoalStatus.CLOSED:

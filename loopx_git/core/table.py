@@ -69,6 +69,8 @@ HOLD_WORDS: Mapping[Hold, str] = {
 
 
 class Verdict(StrEnum):
+    """The answer of a row: the operation is granted, changes nothing, or is refused."""
+
     GRANT = "grant"
     NOTHING = "nothing"
     REFUSE = "refuse"

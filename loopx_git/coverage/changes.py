@@ -28,6 +28,7 @@ class CodeCommit(NamedTuple):
 
     @property
     def is_merge(self) -> bool:
+        """True with more than one parent."""
         return len(self.parents) > 1
 
 
@@ -39,6 +40,7 @@ class Code:
         self.env = {**env, "GIT_NO_REPLACE_OBJECTS": "1", "GIT_TERMINAL_PROMPT": "0"}
 
     def git(self, args: Sequence[str], stdin: bytes = b"") -> Finished:
+        """Run git in the repository of code. The exit code is in the result."""
         return ask(args, self.cwd, self.env, stdin)
 
     def resolve(self, name: str) -> str | None:

@@ -74,6 +74,7 @@ class Ledger:
 
     @property
     def snapshot(self) -> TreeSnapshot:
+        """The state at the tip."""
         return TreeSnapshot(self.objects.tree(self.tip), self.memo)
 
     def granted(

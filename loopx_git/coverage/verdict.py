@@ -74,6 +74,7 @@ class Who:
         self.agent, self.session = agent, session
 
     def has(self, claim: Claim) -> bool:
+        """True when the claim is the editor's."""
         return claim.is_of(self.agent, self.session)
 
 
@@ -108,6 +109,7 @@ class Group:
 
     @property
     def allowed(self) -> bool:
+        """True when the rule allows the paths."""
         return RULES[self.rule].allowed
 
 

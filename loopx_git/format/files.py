@@ -219,10 +219,12 @@ def _refuse_notes(body: str) -> None:
 
 
 def dump_peer(peer: Peer) -> bytes:
+    """The canonical bytes of a new peer file."""
     return document.dump(_values(PEER, peer), peer.body, _SCHEMAS[id(PEER)])
 
 
 def dump_goal(goal: Goal) -> bytes:
+    """The canonical bytes of a new goal file."""
     return document.dump(_values(GOAL, goal), goal.body, _SCHEMAS[id(GOAL)])
 
 
@@ -251,10 +253,18 @@ def edit_todo(data: bytes, before: Todo, after: Todo, *, name: str) -> bytes:
 
 
 def edit_peer(data: bytes, before: Peer, after: Peer, *, name: str) -> bytes:
+    """The peer file with the lines of the changed keys rewritten; all else keeps its bytes.
+
+    Raises InvalidState when the file cannot be edited like that.
+    """
     return document.edit(data, _changes(PEER, before, after), _SCHEMAS[id(PEER)], name=name)
 
 
 def edit_goal(data: bytes, before: Goal, after: Goal, *, name: str) -> bytes:
+    """The goal file with the lines of the changed keys rewritten; all else keeps its bytes.
+
+    Raises InvalidState when the file cannot be edited like that.
+    """
     return document.edit(data, _changes(GOAL, before, after), _SCHEMAS[id(GOAL)], name=name)
 
 

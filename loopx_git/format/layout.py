@@ -17,6 +17,8 @@ GOALS = f"{ROOT}/goals"
 
 
 class PathKind(StrEnum):
+    """What is stored at a path."""
+
     FORMAT = "format"
     POLICY = "policy"
     PEER = "peer"
@@ -37,22 +39,27 @@ class Place:
 
 
 def peer(agent: str) -> str:
+    """The path of a peer file."""
     return f"{PEERS}/{agent}.md"
 
 
 def loop(name: str) -> str:
+    """The path of a loop's record."""
     return f"{LOOPS}/{name}.json"
 
 
 def goal(goal_id: str) -> str:
+    """The path of a goal file."""
     return f"{GOALS}/{goal_id}/goal.md"
 
 
 def todo_folder(goal_id: str, *, archived: bool) -> str:
+    """The folder of a goal's todo files."""
     return f"{GOALS}/{goal_id}/{'archive' if archived else 'todos'}"
 
 
 def lease_folder(goal_id: str) -> str:
+    """The folder of a goal's lease records."""
     return f"{GOALS}/{goal_id}/leases"
 
 
@@ -62,10 +69,12 @@ def shard(todo_id: str) -> str:
 
 
 def todo(goal_id: str, todo_id: str, *, archived: bool = False) -> str:
+    """The path of a todo file."""
     return f"{todo_folder(goal_id, archived=archived)}/{shard(todo_id)}/{todo_id}.md"
 
 
 def lease(goal_id: str, todo_id: str) -> str:
+    """The path of a lease record."""
     return f"{lease_folder(goal_id)}/{shard(todo_id)}/{todo_id}.json"
 
 

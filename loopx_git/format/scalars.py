@@ -98,6 +98,7 @@ class BlockLoader:
         self._parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(source)
 
     def dispose(self) -> None:
+        """Release the parser."""
         self._parser.dispose()
 
     def get_single_data(self) -> Block:

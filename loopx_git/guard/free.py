@@ -33,6 +33,7 @@ class Free:
         return f"a free todo covers {what}: {self.title}: {self.command}"
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of the command line."""
         return {"todo_id": self.todo, "alias": self.alias, "title": self.title, "covers": self.covers}
 
 

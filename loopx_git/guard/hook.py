@@ -56,6 +56,7 @@ class Run:
 
     @property
     def client(self) -> Client:
+        """The client, opened at the first use."""
         if self._client is None:
             from loopx_git.guard.refresh import open_client
 
@@ -64,10 +65,12 @@ class Run:
 
     @property
     def git_dir(self) -> str:
+        """The git folder of the worktree."""
         return self.where.git_dir if self.where is not None else self.client.connection.repository.git_dir
 
     @property
     def code(self) -> Code:
+        """The repository of code, with the environment that git gave to the hook."""
         from loopx_git.coverage.changes import Code
 
         common = self.where.common_dir if self.where is not None else self.client.connection.repository.common_dir

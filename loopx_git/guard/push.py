@@ -19,6 +19,7 @@ ZERO = "0" * 40
 
 
 def code_of(repository: Repository) -> Code:
+    """The repository of code of a clone."""
     return Code(repository.top or repository.git_dir, repository.common_dir, repository.env)
 
 

@@ -60,6 +60,7 @@ def record_of(repository: Repository) -> Record | None:
 
 
 def store(repository: Repository, record: Record) -> None:
+    """Write the record of an install."""
     make_folder(repository.home)
     plain: dict[str, Any] = {
         "kind": record.kind, "folders": record.folders, "settings": record.settings,
@@ -70,6 +71,7 @@ def store(repository: Repository, record: Record) -> None:
 
 
 def digest(data: bytes) -> str:
+    """The SHA-256 of some bytes, in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -121,4 +123,5 @@ def encode(data: bytes | None) -> str | None:
 
 
 def decode(text: str | None) -> bytes | None:
+    """Bytes from the record; the inverse of `encode`."""
     return None if text is None else base64.b64decode(text)

@@ -64,6 +64,7 @@ class Status:
 
     @property
     def ok(self) -> bool:
+        """True when the guard is on and every hook runs."""
         return not self.error and self.mode != "off" and all(hook.runs for hook in self.hooks)
 
 

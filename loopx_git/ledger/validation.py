@@ -35,6 +35,7 @@ class Fault:
     message: str
 
     def error(self) -> InvalidState:
+        """The fault as an error of exit 16."""
         return InvalidState(
             f"commit {self.commit} on the coordination ref is not a legal operation ({self.rule}): {self.message}",
             hint="nothing is planned on it; see: git loopx verify, and: git loopx log",
@@ -69,6 +70,7 @@ class ForeignRun:
     faults: list[Fault] = field(default_factory=list)
 
     def clear(self) -> None:
+        """Forget the foreign commits: an adoption ended them."""
         self.good = self.state = None
         self.last = ""
         self.faults.clear()

@@ -30,6 +30,7 @@ class ReviewFinding:
     holder: str | None = None
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of the command line."""
         shown = asdict(self)
         if self.file is not None:
             shown["file"] = self.file.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

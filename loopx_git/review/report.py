@@ -81,6 +81,7 @@ class Report:
     graph: Graph = field(default_factory=Graph)
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of the command line."""
         shown = asdict(self)
         shown["findings"] = [finding.as_json() for finding in self.findings]
         for item in shown["paths"]:

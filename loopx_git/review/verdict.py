@@ -34,9 +34,11 @@ class Reviewed:
 
     @property
     def ok(self) -> bool:
+        """True without a finding of the level error."""
         return not any(finding.level == "error" for finding in self.findings)
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of the command line."""
         return {
             "ok": self.ok,
             "base": self.base,

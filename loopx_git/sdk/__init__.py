@@ -15,16 +15,19 @@ if TYPE_CHECKING:
 
 
 class LoopXClient(Client):
-    """Coordination for the repository that `folder` lies in, for programs.
+    """Coordination for programs, in the repository that contains `folder`.
 
         client = LoopXClient(agent="codex-1")
         view = client.todo.claim(todo_id="todo_ab12cd34ef56", ttl=600)
 
-    `agent`, `session`, `remote`, `ref` and `timeout` (seconds) are what the command line's flags are. An argument
-    that is not given is read from LOOPX_*, git config or .loopx/config.toml. `env` replaces the process's
-    environment.
-    Methods raise the errors of `loopx_git.errors`; one that raises has written nothing, except OutcomeUnknown,
-    which says that the same call again finds out.
+    `agent`, `session`, `remote`, `ref` and `timeout` (seconds) have the meaning of the command line's flags. An
+    argument that you leave out is read from LOOPX_*, git config or .loopx/config.toml. `env` replaces the environment
+    of the process.
+
+    Methods raise the errors of `loopx_git.errors`. Every method may raise NotInitialised (no ledger), InvalidState
+    (stored data or configuration is not valid) and UsageError (an argument is not valid). A method that writes, or
+    reads with `fresh`, may raise RemoteFailure; a method that writes may also raise Contention and OutcomeUnknown. A
+    method that raises has written nothing. The exception is OutcomeUnknown: call the method again to find out.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The asyncio face: `hold` and `next` without blocking the event loop."""
+"""The asyncio face: `hold` and `next` that do not block the event loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Aio:
-    """`client.aio`: the calls that a program waits for, awaited. They run one at a time in a thread of their own."""
+    """`client.aio`: `next` and `hold` as awaitables. They run one at a time, in one thread."""
 
     def __init__(self, client: Client) -> None:
         connection = client.connection
@@ -28,16 +28,22 @@ class Aio:
         self._thread = ThreadPoolExecutor(1, "loopx")
 
     async def next(self, **settings: Any) -> Picked:
-        """`client.todo.next`: the best todo that fits, with `claim=True` claimed; NotFound when nothing fits."""
+        """Like `client.todo.next`: find the best todo that fits, and claim it with `claim=True`.
+
+        Raises NotFound when no todo fits.
+        """
         return await self._call(partial(self._client.todo.next, **settings))
 
     def hold(
         self, todo_id: str, *, agent_id: str | None = None, goal_id: str | None = None,
         ttl: int | str | None = "unset", resume: bool = False,
     ) -> AsyncHold:  # fmt: skip
-        """`async with client.aio.hold(todo) as claim:` claims, renews in the background, and releases at the end.
+        """Claim a todo, renew the claim in the background, and release it at the end.
 
-        When the claim is lost the task inside the block is cancelled, and the block raises NotYourClaim.
+            async with client.aio.hold(todo) as claim: ...
+
+        `ttl` is in seconds, None for no bound, "unset" for the policy's. When the claim is lost, the task inside the
+        block is cancelled and the block raises NotYourClaim. Entering raises what `client.todo.claim` raises.
         """
         hold = partial(
             self._client.hold, todo_id, agent_id=agent_id, goal_id=goal_id, ttl=ttl, resume=resume
@@ -56,7 +62,7 @@ class Aio:
 
 
 class AsyncHold:
-    """A hold in a task: see `client.aio.hold`."""
+    """A hold inside an asyncio task: see `client.aio.hold`."""
 
     def __init__(self, aio: Aio, make: Callable[..., Hold]) -> None:
         self._aio, self._make = aio, make
@@ -65,12 +71,12 @@ class AsyncHold:
 
     @property
     def claim(self) -> Hold:
-        """The hold behind it: lease_id, epoch, session, lost, checkpoint()."""
+        """The hold itself: lease_id, epoch, session, lost, checkpoint(). It exists inside the block only."""
         assert self._hold is not None, "inside the block only"
         return self._hold
 
     async def complete(self, note: str | None = None) -> TodoView:
-        """Complete the todo; nothing is renewed any more."""
+        """Complete the todo. The claim is not renewed after that. Raises NotYourClaim when the claim is lost."""
         return await self._aio._call(partial(self.claim.complete, note))
 
     async def __aenter__(self) -> AsyncHold:

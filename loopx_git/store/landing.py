@@ -38,6 +38,7 @@ class Code:
 
     @property
     def branch(self) -> str:
+        """The short name of the branch."""
         return self.ref.removeprefix("refs/heads/")
 
 

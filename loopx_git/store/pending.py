@@ -61,11 +61,13 @@ class PendingFolder:
         return os.path.join(self.folder, f"{ids.check('request', request, stored=True)}.json")
 
     def write(self, record: Pending) -> None:
+        """Write a record, or replace it."""
         make_folder(self.folder)
         data = json.dumps(asdict(record), indent=1, sort_keys=True) + "\n"
         write_file(self._path(record.request), data.encode("utf-8"))
 
     def remove(self, request: str) -> None:
+        """Remove a record; nothing happens when there is none."""
         try:
             os.unlink(self._path(request))
         except FileNotFoundError:
@@ -116,15 +118,18 @@ class NoPending:
         self.records: dict[str, Pending] = {}
 
     def write(self, record: Pending) -> None:
+        """Keep a record in memory."""
         self.records[record.request] = record
 
     def remove(self, request: str) -> None:
+        """Forget a record."""
         self.records.pop(request, None)
 
     def tidy(self) -> None:
         """Nothing is left behind here."""
 
     def all(self) -> list[Pending]:
+        """Every record, oldest first."""
         return sorted(self.records.values(), key=lambda record: record.created)
 
 

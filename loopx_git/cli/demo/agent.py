@@ -25,6 +25,7 @@ FEW = 12
 
 
 def tell(event: str, **facts: object) -> None:
+    """Write one event as a JSON line to standard output."""
     sys.stdout.write(json.dumps({"event": event, "at": time.time(), **facts}) + "\n")
     sys.stdout.flush()
 

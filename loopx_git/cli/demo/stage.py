@@ -47,12 +47,15 @@ class Stage:
 
     @property
     def remote(self) -> str:
+        """The folder of the bare remote."""
         return os.path.join(self.folder, "remote.git")
 
     def clone(self, name: str) -> str:
+        """The folder of an agent's clone."""
         return os.path.join(self.folder, name)
 
     def client(self, name: str, **settings: Any) -> LoopXClient:
+        """A client in an agent's clone."""
         return LoopXClient(self.clone(name), env=self.env, **settings)
 
     # -- setting up

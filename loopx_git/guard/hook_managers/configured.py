@@ -22,6 +22,7 @@ _EVENT = "hook.loopx-{}"
 
 
 def is_here(repository: Repository) -> bool:
+    """True when the configuration names hooks and this git runs them."""
     named = any(key.startswith("hook.") and key.endswith(".event") for _, key, _ in repository.config)
     return named and version(repository) >= CONFIGURED_SINCE
 

@@ -13,6 +13,7 @@ from loopx_git.store.repository import Repository
 
 
 def is_here(top: str, folder: str) -> bool:
+    """True when the folder of hooks is husky's."""
     return is_below(folder, os.path.join(top, ".husky"))
 
 

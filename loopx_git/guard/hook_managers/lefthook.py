@@ -16,6 +16,7 @@ _FILES = tuple(f"{dot}lefthook.{ending}" for dot in ("", ".") for ending in ("ym
 
 
 def is_here(top: str, folder: str) -> bool:
+    """True when lefthook is configured and a hook runs it."""
     configured = any(os.path.exists(os.path.join(top, name)) for name in _FILES)
     return configured and any(b"lefthook" in beginning(os.path.join(folder, name)) for name in NAMES)
 

@@ -46,6 +46,7 @@ class Manager:
 
 
 def is_below(path: str, folder: str) -> bool:
+    """True for the folder itself and for what is inside it; links are resolved."""
     path, folder = os.path.realpath(path), os.path.realpath(folder)
     return path == folder or path.startswith(folder + os.sep)
 
