@@ -88,7 +88,7 @@ class PutFormat:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Everything else as the last good state has it: what an adoption begins with."""
+    """Restore every other path to the last good state. An adoption begins with it."""
 
 
 Write = PutTodo | PutLease | PutPeer | PutLoop | PutGoal | PutPolicy | PutFormat | Restore
@@ -96,7 +96,7 @@ Write = PutTodo | PutLease | PutPeer | PutLoop | PutGoal | PutPolicy | PutFormat
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts. `name` is the agent's id, or for the commands that need none the git identity's e-mail."""
+    """Who acts. `name` is the agent's id, or the git identity's e-mail for commands that need no agent."""
 
     name: str
     session: str | None = None

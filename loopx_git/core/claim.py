@@ -17,9 +17,10 @@ from loopx_git.core.times import after, format_time
 def hold_of(
     lease: Lease, actor: Actor, epoch: int | None, moment: Moment, skew_s: int, *, abandoned: bool = False
 ) -> Hold:
-    """The actor's relation to the record; `epoch` is the claim that the caller names, if it names one.
+    """The actor's relation to the record.
 
-    `abandoned` tells that a claim without a time bound belongs to a peer that has not been seen for too long.
+    `epoch` is the epoch that the caller names, or None. `abandoned`: the claim has no time bound and its peer has not
+    been seen for too long.
     """
     if epoch is not None and epoch != lease.epoch:
         return Hold.STALE
@@ -34,7 +35,7 @@ def hold_of(
 
 
 def acquired(lease: Lease, actor: Actor, ttl_s: int | None, moment: Moment, request: str) -> Lease:
-    """The record once `actor` holds it: the epoch rises by one, the renewals begin at zero."""
+    """The record after `actor` acquired it: epoch + 1, no renewals yet."""
     return Lease(
         todo=lease.todo,
         epoch=lease.epoch + 1,
@@ -48,7 +49,7 @@ def acquired(lease: Lease, actor: Actor, ttl_s: int | None, moment: Moment, requ
 
 
 def renewed(lease: Lease, actor: Actor, ttl_s: int | None, moment: Moment, request: str) -> Lease:
-    """The record once renewed: same epoch, seq + 1; an unbound session is bound to the caller's."""
+    """The record after a renewal: same epoch, seq + 1. A session that was unbound becomes the caller's."""
     return replace(
         lease,
         session=lease.session or actor.session,
@@ -60,17 +61,17 @@ def renewed(lease: Lease, actor: Actor, ttl_s: int | None, moment: Moment, reque
 
 
 def ended(lease: Lease, how: Ended, request: str) -> Lease:
-    """The emptied record: nobody holds it, the epoch stays, so that no epoch is ever used twice."""
+    """The record after the claim ended: no holder, same epoch. No epoch is ever used twice."""
     return replace(lease, holder=None, session=None, ttl_s=None, last_request=request, ended=how)
 
 
 def fenced(lease: Lease, request: str) -> Lease:
-    """The record one epoch later, so that whoever remembers the former epoch is refused."""
+    """The record with epoch + 1: an operation with the former epoch is then refused."""
     return replace(lease, epoch=lease.epoch + 1, last_request=request)
 
 
 def handed_over(lease: Lease, to: str, moment: Moment, request: str) -> Lease:
-    """The record in the hands of `to`; its first write binds its session."""
+    """The record after a transfer to `to`. The first write of `to` binds its session."""
     return Lease(
         todo=lease.todo,
         epoch=lease.epoch + 1,
@@ -83,7 +84,7 @@ def handed_over(lease: Lease, to: str, moment: Moment, request: str) -> Lease:
 
 
 def state_of(lease: Lease | None, snapshot: Snapshot, moment: Moment) -> LeaseState:
-    """The record as others see it: by its ttl, or without one by whether its peer has been seen."""
+    """The record's state for others: by its ttl, or without a ttl by when its peer was last seen."""
     if lease is not None and is_abandoned(lease, snapshot, moment):
         return LeaseState.LAPSED
     return state(lease, moment, snapshot.policy.claims_skew)
@@ -95,8 +96,10 @@ def is_held(lease: Lease, snapshot: Snapshot, moment: Moment) -> bool:
 
 
 def is_abandoned(lease: Lease, snapshot: Snapshot, moment: Moment) -> bool:
-    """True for a claim without a time bound whose peer has not been seen for policy peers.stale_after. A loop
-    that is paused or halted may rest as long as it likes: its claims never go stale."""
+    """True for a claim without a time bound whose peer has not been seen for the policy's peers.stale_after.
+
+    The claims of a paused or halted loop are never abandoned.
+    """
     if lease.holder is None or lease.ttl_s is not None:
         return False
     peer = snapshot.peer(lease.holder)
@@ -112,7 +115,7 @@ def is_abandoned(lease: Lease, snapshot: Snapshot, moment: Moment) -> bool:
 def is_stale(peer: Peer, snapshot: Snapshot, moment: Moment) -> bool:
     """True when the peer has not been seen for policy peers.stale_after (none: never)."""
     limit = snapshot.policy.peers_stale_after
-    # History is read only where the records alone would make it stale.
+    # Read history only if the records alone would make the peer stale.
     return (
         limit is not None
         and moment.now > after(_recorded(peer, snapshot), limit)
@@ -121,7 +124,7 @@ def is_stale(peer: Peer, snapshot: Snapshot, moment: Moment) -> bool:
 
 
 def gone(peer: Peer, snapshot: Snapshot, moment: Moment) -> str:
-    """Why a peer keeps no soft claim: it is retired, or was not seen for too long; "" for one that is there."""
+    """Why a peer loses its soft claims: it is retired, or was not seen for too long. "" for an active peer."""
     if peer.status is PeerStatus.RETIRED:
         return "retired"
     if not is_stale(peer, snapshot, moment):
@@ -130,8 +133,7 @@ def gone(peer: Peer, snapshot: Snapshot, moment: Moment) -> str:
 
 
 def last_seen(peer: Peer, snapshot: Snapshot, moment: Moment) -> datetime:
-    """When a peer last showed up: its registration, its last beat or tick, the newest renewal of what it holds, or
-    whatever else it did: a soft claim, a note, an update."""
+    """When a peer last acted: its registration, last beat or tick, newest renewal, or any other operation."""
     recorded, acted = _recorded(peer, snapshot), moment.active.get(peer.agent)
     return recorded if acted is None else max(recorded, acted)
 

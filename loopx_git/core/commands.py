@@ -36,14 +36,14 @@ class CreateGoal:
 
 @dataclass(frozen=True, slots=True)
 class CloseGoal:
-    """Close a goal: nothing is added to it or claimed in it any more."""
+    """Close a goal. No todo can be added to it or claimed in it after that."""
 
     goal: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetPeerStatus:
-    """Pause, resume or retire a peer. Retiring takes back its soft claims and its name for good."""
+    """Pause, resume or retire a peer. Retiring removes its soft claims; its name is never used again."""
 
     agent: str
     status: PeerStatus
@@ -51,8 +51,10 @@ class SetPeerStatus:
 
 @dataclass(frozen=True, slots=True)
 class RegisterPeer:
-    """Register a peer, or change a registered one's kind and capabilities; None leaves them as they are (a new
-    peer is an agent without capabilities). `new` refuses one that exists."""
+    """Register a peer, or change the kind and capabilities of a registered one.
+
+    None leaves a field as it is; a new peer is an agent without capabilities. `new` refuses a peer that exists.
+    """
 
     agent: str
     kind: PeerKind | None = None
@@ -74,7 +76,7 @@ class RenewAll:
 
 @dataclass(frozen=True, slots=True)
 class DropSoftClaim:
-    """Take out the soft claim of a peer that is stale, retired or gone."""
+    """Remove the soft claim of a peer that is stale, retired or not registered."""
 
     todo: str
     agent: str
@@ -141,14 +143,14 @@ class OnTodo:
 
 @dataclass(frozen=True, slots=True)
 class CreateLoop:
-    """Make a loop: its record, and its peer where it is not registered yet."""
+    """Create a loop: its record, and its peer if it is not registered yet."""
 
     loop: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetLoopStatus:
-    """Pause, resume or halt a loop (`reason` goes with halting), or with `approve` let a halted one go on."""
+    """Pause, resume or halt a loop. `reason` explains a halt; `approve` lets a halted loop continue."""
 
     loop: str
     status: LoopStatus
@@ -158,10 +160,10 @@ class SetLoopStatus:
 
 @dataclass(frozen=True, slots=True)
 class ClaimTask:
-    """A loop takes a todo as its task, without a time bound. The actor is the loop with its session.
+    """A loop claims a todo as its task, without a time bound. The actor is the loop with its session.
 
-    `resume` moves the loop to the actor's session, and its claim with it (epoch + 1); `force` takes the todo
-    from whoever holds it, for a `reason` that goes into the history.
+    `resume` moves the loop and its claim to the actor's session (epoch + 1). `force` takes the todo from its holder;
+    `reason` is then required and goes into history.
     """
 
     loop: str
@@ -174,8 +176,10 @@ class ClaimTask:
 
 @dataclass(frozen=True, slots=True)
 class CountTick:
-    """A loop has ended its tick number `iteration`. A task that is over, or not the loop's any more, is let go of
-    in the same commit. A tick that is counted already is not counted again."""
+    """A loop has ended tick number `iteration`.
+
+    The same commit releases a task that has ended or that the loop no longer holds. A tick is counted once.
+    """
 
     loop: str
     iteration: int

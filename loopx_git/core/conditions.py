@@ -18,7 +18,7 @@ from loopx_git.core.times import format_time
 from loopx_git.core.todo import Status, Todo
 from loopx_git.errors import InvalidState, LoopXError, NotAllowed
 
-#: Longest successor chain that is followed before it is called broken.
+#: Longest chain of successors that is followed; a longer one counts as broken.
 CHAIN_MAX = 1000
 
 
@@ -36,8 +36,11 @@ class Unmet:
 
 
 def dependency(snapshot: Snapshot, todo: Todo) -> Unmet | None:
-    """The first dependency that is not completed. A superseded one is judged by its successor; a cancelled or
-    dangling one keeps the todo waiting until somebody edits it."""
+    """The first dependency that is not completed.
+
+    For a superseded dependency its successor counts. A cancelled or missing one keeps the todo waiting until somebody
+    edits it.
+    """
     for wanted in todo.depends_on:
         current, seen = wanted, {wanted}
         while True:
@@ -71,7 +74,7 @@ def _waits(todo: Todo, on: str, why: str, hint: str) -> Unmet:
 
 
 def readiness(snapshot: Snapshot, todo: Todo, moment: Moment) -> Unmet | None:
-    """Dependencies, resume_after, attempts and the goal: what holds a todo back from everybody."""
+    """What keeps every agent from claiming the todo: dependencies, resume_after, attempts, a closed goal."""
     unmet = dependency(snapshot, todo)
     if unmet:
         return unmet
@@ -110,7 +113,7 @@ def fitness(peer: Peer, todo: Todo) -> Unmet | None:
 
 
 def limit(snapshot: Snapshot, actor: Actor, moment: Moment) -> Unmet | None:
-    """max_per_agent over every goal, counting claims that have not lapsed."""
+    """The limit max_per_agent, over all goals. Lapsed claims do not count."""
     most = snapshot.policy.claims_max_per_agent
     if most is None:
         return None
@@ -130,7 +133,7 @@ def limit(snapshot: Snapshot, actor: Actor, moment: Moment) -> Unmet | None:
 
 
 def scope_overlap(snapshot: Snapshot, todo: Todo, actor: Actor, moment: Moment) -> Unmet | None:
-    """The first live claim in the goal, by anybody else's session, whose scope overlaps this todo's."""
+    """The first live claim of another session in the goal whose scope overlaps this todo's scope."""
     if not todo.scope or snapshot.policy.claims_scope_overlap == "allow":
         return None
     for lease in snapshot.leases(todo.goal):

@@ -15,12 +15,15 @@ from loopx_git.core.times import format_time
 from loopx_git.core.todo import Note, Todo, bad_text
 from loopx_git.errors import UsageError
 
-#: Fields that a todo may be without; the other ones that are not text are lists, and empty ones are empty lists.
+#: Fields that may be null. The other fields that are not text are lists, and an empty one is an empty list.
 EMPTYABLE = frozenset({"alias", "resume_after", "branch"})
 
 
 def edited(snapshot: Snapshot, todo: Todo, fields: Mapping[str, Any]) -> Todo:
-    """The todo with `fields` (attribute of Todo -> new value) in place; UsageError names the field."""
+    """The todo with new values: `fields` maps an attribute of Todo to its value.
+
+    Raises UsageError, naming the field.
+    """
     changes = dict(fields)
     for name in changes:
         if name not in EDITABLE:

@@ -108,6 +108,6 @@ EDITABLE = (
 
 
 def why_bad(field: str, value: Any) -> str | None:
-    """Why `value` is refused for `field`, or None. A null is always well-formed; fields without a row too."""
+    """Why `value` is not valid for `field`, or None. A null and a field without a row are always valid."""
     check = CHECKS.get(field)
     return None if check is None or value is None else check(value)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 
 class CycleError(ValueError):
-    """Links that were followed came back to where they had been; `cycle` begins and ends with the same id."""
+    """The links form a cycle; `cycle` ends with its first id."""
 
     def __init__(self, cycle: list[str]) -> None:
         shown = cycle if len(cycle) <= 8 else [*cycle[:4], "...", *cycle[-3:]]
@@ -19,11 +19,10 @@ class CycleError(ValueError):
 
 
 def find_cycle(start: str, edges: Callable[[str], Iterable[str]]) -> list[str] | None:
-    """The first cycle that is met on the way from start, depth first and in the order of the edges, or None.
+    """The first cycle found from start, depth first and in the order of the edges, or None.
 
-    The cycle lists its ids in the direction of the edges, beginning and ending with the same one. It need not
-    go through start. An id that `edges` knows nothing of should give an empty result; what `edges` raises is
-    passed on.
+    The cycle lists its ids in the direction of the edges and ends with its first id. It need not contain start.
+    `edges` should return nothing for an unknown id; what `edges` raises is passed on.
     """
     path = [start]
     place = {start: 0}

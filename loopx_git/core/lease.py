@@ -39,8 +39,11 @@ class LeaseState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One lease record. `epoch` is the fencing token, `seq` counts renewals, `ttl_s` is in seconds (None: no
-    time bound); `session` is None while a transferred claim has not been taken up by its new holder."""
+    """One lease record.
+
+    `epoch` is the fencing token, `seq` counts renewals, `ttl_s` is in seconds (None: no time bound). `session` is
+    None after a transfer until the new holder writes.
+    """
 
     todo: str
     epoch: int = 0
@@ -87,17 +90,17 @@ def margin(ttl_s: int) -> float:
 
 
 def expires_at(lease: Lease) -> datetime | None:
-    """The end of the lease's time by the holder's record; None when free or without a ttl."""
+    """When the lease expires by its record (UTC); None when it is free or has no ttl."""
     if lease.holder is None or lease.ttl_s is None or lease.renewed_at is None:
         return None
     return after(lease.renewed_at, lease.ttl_s)
 
 
 def state(lease: Lease | None, moment: Moment, skew_s: int) -> LeaseState:
-    """What others may conclude: HELD until renewed_at + ttl + skew has passed on their own wall clock.
+    """The state for others: HELD until renewed_at + ttl + skew has passed on their wall clock.
 
-    A record dated in their future by more than the skew is timed from the moment it was first seen here, so
-    that a wrong clock cannot hold a todo for ever.
+    A record dated in their future by more than the skew is timed from when it was first seen here. A wrong clock can
+    therefore not hold a todo without end.
     """
     if lease is None or lease.holder is None:
         return LeaseState.FREE
@@ -110,7 +113,7 @@ def state(lease: Lease | None, moment: Moment, skew_s: int) -> LeaseState:
 
 
 def is_late(lease: Lease, moment: Moment) -> bool:
-    """True when the holder itself must stop acting: its own deadline (ttl less the margin) has passed."""
+    """True when the holder must stop acting: its own deadline (ttl minus margin) has passed."""
     if lease.ttl_s is None or lease.renewed_at is None:
         return False
     remaining = moment.remaining.get(lease.id)

@@ -10,7 +10,7 @@ from loopx_git.core.todo import TERMINAL, Status, Todo
 
 
 class LoopStatus(StrEnum):
-    """Running and paused loops own their task; a halted one keeps it until an operator approves."""
+    """A running or paused loop owns its task. A halted loop keeps it until an operator approves."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -19,8 +19,11 @@ class LoopStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The record of a loop. `current_task` is what it works on (the lease of that todo decides whether it still
-    owns it); `session` is where it lives: None until its first claim or tick; `reason` is why it was halted."""
+    """The record of a loop.
+
+    `current_task` is the todo that it works on; that todo's lease decides whether the loop still owns it. `session`
+    names its clone: None until its first claim or tick. `reason` is why it was halted.
+    """
 
     name: str
     created_at: datetime
@@ -34,5 +37,5 @@ class Loop:
 
 
 def is_over(todo: Todo) -> bool:
-    """True when a loop is done with a todo: it has ended, is archived, or waits for a human."""
+    """True when a loop has nothing left to do on a todo: it has ended, is archived, or needs a human."""
     return todo.archived or todo.status in TERMINAL or todo.status is Status.NEEDS_HUMAN

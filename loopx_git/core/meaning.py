@@ -1,4 +1,4 @@
-"""What plain words mean where they are said: the operation of the table that a caller's command stands for."""
+"""Which operation of the table a caller's command stands for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWN = frozenset({Hold.MINE, Hold.LATE})
 
 
 def claims_softly(snapshot: Snapshot, goal: str) -> bool:
-    """What a plain claim means in a goal: its own word, else the policy's."""
+    """True when a plain claim in a goal is soft: by the goal's mode, or else the policy's."""
     stored = snapshot.goal(goal)
     mode = snapshot.policy.claims_mode if stored is None or stored.claims is None else stored.claims
     return mode is ClaimMode.SOFT
@@ -52,7 +52,7 @@ def meant(command: OnTodo, todo: Todo, actor: Actor, hold: Hold, *, soft: bool) 
 
 
 def check(command: OnTodo) -> None:
-    """What is wrong with a note or a triage, whatever the state is."""
+    """Raise UsageError for a note or a triage that is not valid in any state."""
     operation = command.operation
     if operation is Operation.NOTE and (command.note is None or command.fields):
         raise UsageError(
@@ -70,7 +70,7 @@ def check(command: OnTodo) -> None:
 
 
 def check_soft(command: OnTodo, todo: Todo, hold: Hold, row: Row) -> None:
-    """What a soft claim does not give, once the row grants."""
+    """Raise NotAllowed for what a soft claim does not permit, after the row granted the operation."""
     if hold is Hold.SOFT and command.fields and not command.force:
         raise NotAllowed(
             f"a soft claim changes status and notes only, not {', '.join(sorted(command.fields))}",
@@ -86,7 +86,7 @@ def check_soft(command: OnTodo, todo: Todo, hold: Hold, row: Row) -> None:
 
 
 def taken_back(command: OnTodo, todo: Todo, actor: Actor, hold: Hold) -> dict[str, str]:
-    """Which of the two that one agent can have of a todo is taken back, and which of them goes on."""
+    """Of an agent's lease and soft claim on one todo: which one is released, and which one stays."""
     if command.operation is Operation.UNSOFT:
         held = hold in _OWN
         return {"released": "soft claim", **({"goes_on": "lease"} if held else {})}

@@ -35,7 +35,7 @@ from loopx_git.errors import UsageError
 def plan(snapshot: Snapshot | None, command: Command, actor: Actor, moment: Moment, request: str) -> ChangeSet:
     """The change set of one command on one snapshot (None: there is no ledger yet).
 
-    `request` is the idempotency key, 32 hex digits. A change set without writes means that nothing needs doing.
+    `request` is the idempotency key, 32 hex digits. A change set without writes changes nothing.
     """
     bad = why_bad("created_by", actor.name)
     if bad:

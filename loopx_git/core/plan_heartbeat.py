@@ -1,4 +1,4 @@
-"""Plans of the heartbeat: beat, renew everything that a session holds, clear what a stale peer left behind."""
+"""Plans of the heartbeat: beat, renew the leases of a session, remove the soft claims of a stale peer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def beat(snapshot: Snapshot, actor: Actor, moment: Moment) -> ChangeSet:
 
 
 def renew_all(snapshot: Snapshot, command: RenewAll, actor: Actor, moment: Moment, request: str) -> ChangeSet:
-    """Renew every lease of the caller's session that nobody has taken over, in one operation."""
+    """Renew every lease that the caller's session still holds, in one operation."""
     if not actor.is_agent:
         raise UsageError("renew --all needs an agent", hint=resolve.who_acts(snapshot))
     found: list[tuple[str, Lease]] = [
@@ -52,7 +52,7 @@ def renew_all(snapshot: Snapshot, command: RenewAll, actor: Actor, moment: Momen
 
 
 def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, moment: Moment) -> ChangeSet:
-    """Take out a soft claim whose peer is stale, retired or gone; a peer that lives keeps its own."""
+    """Remove a soft claim whose peer is stale, retired or not registered. Raises NotAllowed for an active peer."""
     goal, todo_id = resolve.todo(snapshot, command.todo)
     todo = snapshot.todo(goal, todo_id)
     text = subject(f"soft {todo_id} without {command.agent}")

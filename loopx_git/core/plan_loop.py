@@ -1,7 +1,7 @@
 """Plans of loops: create, pause, resume, halt, approve, claim a task, count a tick.
 
-A loop's claim and its record change in one commit, so there is no moment at which they disagree: the claim is
-decided by the table, like every other, and what is checked is every live claim, of loops and of all other peers.
+A loop's claim and its record change in one commit, so they never disagree. The table decides the claim like every
+other claim.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from loopx_git.errors import NotAllowed, NotFound, UsageError
 
 
 def tracked(snapshot: Snapshot, name: str) -> Loop:
-    """The loop's record; NotFound (`loop_untracked`) when nobody made that loop."""
+    """The loop's record. Raises NotFound (`loop_untracked`) when there is no such loop."""
     ids.check("agent", name, where="loop")
     loop = snapshot.loop(name)
     if loop is None:
@@ -48,7 +48,7 @@ def owns(snapshot: Snapshot, loop: Loop) -> Lease | None:
 
 
 def create(snapshot: Snapshot, command: CreateLoop, actor: Actor, moment: Moment) -> ChangeSet:
-    """The record of a new loop, and its peer; nothing to do for a loop that is there."""
+    """The record of a new loop and its peer. Nothing changes when the loop exists."""
     name = ids.check("agent", command.loop, where="loop")
     known, peer = snapshot.loop(name), snapshot.peer(name)
     text = subject(f"loop {name} created by {actor.name}")
@@ -69,7 +69,7 @@ def create(snapshot: Snapshot, command: CreateLoop, actor: Actor, moment: Moment
 
 
 def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, moment: Moment) -> ChangeSet:
-    """Pausing, halting and going on keep the task; what was halted goes on only when somebody else approves."""
+    """Pause, halt or resume a loop; it keeps its task. A halted loop continues only when somebody else approves."""
     loop = tracked(snapshot, command.loop)
     if command.reason is not None:
         bad = bad_line(command.reason, 300)
@@ -98,7 +98,10 @@ def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, moment:
 
 
 def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, request: str) -> ChangeSet:
-    """The todo's lease for the loop, and the loop's record, in one commit; nothing at all when it has it already."""
+    """The todo's lease for the loop and the loop's record, in one commit.
+
+    Nothing changes when the loop has the task.
+    """
     loop = tracked(snapshot, command.loop)
     if loop.status is LoopStatus.HALTED:
         raise NotAllowed(
@@ -131,7 +134,7 @@ def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, 
 
 
 def count(snapshot: Snapshot, command: CountTick, actor: Actor, moment: Moment, request: str) -> ChangeSet:
-    """One iteration more; a task that is over or lost is let go of."""
+    """Count one iteration, and release a task that has ended or was lost."""
     loop = tracked(snapshot, command.loop)
     check_home(loop, actor, moves=False, way=f"git loopx loop tick {loop.name} --resume -- COMMAND ARGUMENTS...")
     if loop.iterations >= command.iteration:
@@ -164,8 +167,10 @@ def _others(loop: Loop) -> str:
 
 
 def check_home(loop: Loop, actor: Actor, *, moves: bool, way: str) -> None:
-    """A loop lives in one clone: its session is in its record, and no other may act for it. `way` is the command
-    that moves it here."""
+    """Raise NotAllowed when the loop's session is not the actor's: a loop works in one clone.
+
+    `way` is the command that moves it to this clone.
+    """
     if actor.name != loop.name:
         raise UsageError(f"the loop {loop.name} is not {actor.name}", hint="leave out --agent: the loop acts itself")
     if moves or loop.session is None or loop.session == actor.session:

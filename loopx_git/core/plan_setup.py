@@ -1,4 +1,4 @@
-"""Plans of what is not about a claim: init, policy, goals, and adding todos."""
+"""Plans of init, policy, goals, and new todos."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from loopx_git.errors import InternalError, NotAllowed, UsageError
 
 
 def subject(text: str) -> str:
-    """A commit subject of 72 characters at most; the trailers carry the whole."""
+    """The commit's subject, cut to 72 characters. The trailers have the full data."""
     return text if len(text) <= 72 else text[:69] + "..."
 
 
 def init(snapshot: Snapshot | None, actor: Actor, moment: Moment) -> ChangeSet:
-    """A new ledger; nothing to do where there is one."""
+    """A new ledger. Nothing changes when there is one."""
     if snapshot is not None:
         return ChangeSet(Op.INIT, actor, "", facts={"created": False})
     goal = Goal("main", "main", moment.now, actor.name)
@@ -33,7 +33,7 @@ def init(snapshot: Snapshot | None, actor: Actor, moment: Moment) -> ChangeSet:
 
 
 def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor, moment: Moment) -> ChangeSet:
-    """Set one key. What a plain claim means changes only while no goal that follows the policy is in use."""
+    """Set one key. The mode of claims changes only while no goal that follows the policy is in use."""
     before = snapshot.policy
     after = with_value(before, command.key, command.value)
     facts = {"key": command.key, "value": get(after, command.key), "former": get(before, command.key)}
@@ -48,7 +48,10 @@ def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor, moment: Mom
 
 
 def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, moment: Moment) -> ChangeSet:
-    """A new goal, or another title or mode of claims for one that exists; the mode only while it is idle."""
+    """A new goal, or an existing one with another title or mode of claims.
+
+    The mode changes only while no claim is live.
+    """
     ids.check("goal", command.goal)
     title = command.title
     if title is not None:
@@ -83,7 +86,7 @@ def _refuse_in_use(snapshot: Snapshot, goal: str, moment: Moment) -> None:
 
 
 def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, moment: Moment) -> ChangeSet:
-    """Closed, once nobody holds anything in it; nothing to do when it is closed already."""
+    """Close a goal in which no todo is held. Nothing changes when it is closed."""
     goal_id = resolve.goal(snapshot, command.goal)
     goal = snapshot.goal(goal_id)
     if goal is None:
@@ -183,7 +186,7 @@ def check_alias(snapshot: Snapshot, alias: str, todo: str) -> None:
 
 
 def resolved_dependencies(snapshot: Snapshot, todo: str, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Full ids of the todos named; NotFound for a dangling one, NotAllowed for a circle."""
+    """Full ids of the named todos. Raises NotFound for a missing todo, NotAllowed for a cycle."""
     wanted = tuple(dict.fromkeys(resolve.todo(snapshot, name)[1] for name in given))
     reason = why_bad("depends_on", wanted)
     _refuse("depends_on", reason, "see the help of --depends-on")

@@ -168,7 +168,7 @@ def _parsed(pattern: str) -> _Parsed:
             _refuse(pattern, "ends in **/, which is read in two ways: write ** or */ instead")
         tokens[-1:] = [ANY_NAME, None]
     else:
-        # The thing itself or what is below it; with a slash at the end only what is below it.
+        # The path itself or what is below it; with a slash at the end only what is below it.
         tokens += [ANY_NAME, None] if pattern.endswith("/") else [None]
     return _Parsed(tuple(tokens), searchable)
 

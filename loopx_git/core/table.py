@@ -245,7 +245,7 @@ _O, _E = Operation, Effect
 NEEDS_CLAIM = frozenset(
     {_O.RENEW, _O.RELEASE, _O.UPDATE, _O.TRIAGE, _O.COMPLETE, _O.SUPERSEDE, _O.CANCEL, _O.TRANSFER}
 )
-#: Of these, what a soft claim is enough for, in a goal whose claims are soft, while nobody has the lease.
+#: Of these, what a soft claim permits in a goal whose claims are soft, while no lease is held.
 SOFTLY = frozenset({_O.UPDATE, _O.COMPLETE, _O.SUPERSEDE, _O.CANCEL})
 #: What an operator may do with --force --reason. A claim is forced for a loop only (`loop claim --force`).
 FORCEABLE = frozenset({_O.CLAIM, _O.RELEASE, _O.UPDATE, _O.TRIAGE, _O.SUPERSEDE, _O.CANCEL, _O.TRANSFER})
@@ -255,7 +255,7 @@ FINISHED: Mapping[Operation, Status] = {
     _O.SUPERSEDE: Status.SUPERSEDED,
     _O.CANCEL: Status.CANCELLED,
 }
-#: The lease effect of an operation that another's claim stands in the way of: it ends, and the epoch rises.
+#: The lease effect of an operation that ends another agent's claim: the claim ends, and the epoch rises.
 _FORCED_END = (_E.END, _E.FENCE)
 
 

@@ -31,7 +31,7 @@ class PathKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What lies at a path: its kind, and the ids in the path."""
+    """What is stored at a path: its kind, and the ids in the path."""
 
     kind: PathKind
     goal: str = ""
@@ -79,7 +79,7 @@ def lease(goal_id: str, todo_id: str) -> str:
 
 
 def parse(path: str) -> Place:
-    """The place of a path that this format knows; InvalidState for any other."""
+    """The kind and ids of a path of this format. Raises InvalidState for any other path."""
     if path == FORMAT:
         return Place(PathKind.FORMAT)
     if path == POLICY:

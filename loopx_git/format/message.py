@@ -29,8 +29,10 @@ _CODE = re.compile(r"[^\s\x00-\x1f\x7f]{1,255}@[0-9a-f]{40}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a commit says about itself; `nonce` is fresh in every commit ever built, `request` is the same over
-    every try of one operation."""
+    """What a commit says about itself.
+
+    `nonce` is new in every commit; `request` is the same for every attempt of one operation.
+    """
 
     subject: str
     op: Op
@@ -61,7 +63,7 @@ def dump(message: Message) -> str:
 
 
 def load(text: str) -> Message:
-    """Parse a commit message strictly; InvalidState says why it is none of ours."""
+    """Parse a commit message strictly. Raises InvalidState with the reason when it is not an operation's message."""
     if len(text) > SIZE_MAX:
         raise _bad(f"is longer than {SIZE_MAX} characters")
     subject, blank, rest = (*text.split("\n", 2), "", "")[:3]

@@ -23,7 +23,7 @@ def dump(policy: Policy) -> bytes:
 
 
 def load(data: bytes | None, *, name: str) -> Policy:
-    """The policy in force; keys that are absent have their defaults, unknown ones are errors."""
+    """The policy in force. An absent key has its default; an unknown key raises InvalidState."""
     if data is None:
         return Policy()
     if len(data) > SIZE_MAX:

@@ -118,6 +118,6 @@ def _constant(text: str) -> Any:
 def _bad(name: str, why: str, line: int, todo: str) -> InvalidState:
     return InvalidState(
         f"{name}:{line}: the lease record {why}",
-        hint="nobody can use this todo until it is mended: git loopx verify",
+        hint="this todo cannot be used until the record is mended: git loopx verify",
         about={"file": name, "line": line, "todo_id": todo},
     )

@@ -1,9 +1,9 @@
-"""Between YAML source and plain text: the strict reader of one block, the canonical writer of one value.
+"""YAML source to plain text and back: a strict reader of one block, a canonical writer of one value.
 
-The reader walks the parser's events instead of letting PyYAML build values. A value therefore stays the
-text that was written ("010", "no", "12:30"), every part knows its place in the source, an alias is refused
-before it could expand, and no recursion goes deeper than the limit. The writer quotes whatever a YAML 1.1
-or 1.2 reader could take for something else than text.
+The reader walks the parser's events instead of letting PyYAML build values. A value therefore stays the text that was
+written ("010", "no", "12:30"), each part knows its place in the source, an alias is refused before it expands, and no
+recursion goes deeper than the limit. The writer quotes every text that a YAML 1.1 or 1.2 reader could read as another
+type.
 """
 
 from __future__ import annotations
@@ -258,10 +258,10 @@ def shown(text: str) -> str:
 
 
 def write_scalar(text: str, *, flow: bool = False, number: bool = False, quote: bool = False) -> str:
-    """Return the canonical YAML of one text: plain when nobody can misread it, else double-quoted.
+    """The canonical YAML of one text: plain when it is unambiguous, else double-quoted.
 
-    `flow`: it stands inside `[...]`. `number`: a plain decimal integer may stay plain. `quote`: never plain.
-    Raises ValueError for a lone surrogate, which no UTF-8 file can hold.
+    `flow`: the text is inside `[...]`. `number`: a plain decimal integer may stay plain. `quote`: never plain. Raises
+    ValueError for a lone surrogate, which UTF-8 cannot encode.
     """
     if not text.isascii() and _SURROGATE.search(text):
         raise ValueError("half a character (a lone surrogate) cannot be stored")

@@ -9,7 +9,7 @@ BYTES = b"1\n"
 
 
 def check(data: bytes | None) -> None:
-    """Refuse a format file that is missing, malformed, or newer than this program knows."""
+    """Raise InvalidState for a format file that is missing, malformed, or newer than this program supports."""
     if data is None:
         raise InvalidState(
             "this is not a loopx ledger: it has no .loopx/format",

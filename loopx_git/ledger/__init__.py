@@ -1,1 +1,1 @@
-"""What a ledger is, between bytes and git: trees and snapshots, commands replayed and encoded, commits validated."""
+"""The ledger, between bytes and git: trees and snapshots; commands replayed and encoded; commits validated."""

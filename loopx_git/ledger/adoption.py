@@ -1,4 +1,4 @@
-"""Adopting foreign commits: one operation whose tree is the last good one plus the edits that rules allow."""
+"""Adopt foreign commits: one operation whose tree is the last good one plus the edits that the rules allow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REASON = "adopted from a foreign commit"
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What an adoption does: the change set, the edits taken over, those undone with their reasons."""
+    """What an adoption does: the change set, the admitted edits, and the undone edits with their reasons."""
 
     change: ChangeSet
     admitted: Sequence[Edit]
@@ -29,7 +29,7 @@ class Adoption:
 
     @property
     def is_safe(self) -> bool:
-        """True when nobody has to be asked: only new todos, and fields of todos that nobody holds."""
+        """True when no holder has to agree: it has only new todos and edits of todos that are not held."""
         return not self.undone and all(edit.held is None for edit in self.admitted)
 
 
@@ -37,10 +37,10 @@ def plan_adoption(
     before: TreeSnapshot, foreign: Tree, changed: Sequence[str], actor: Actor, moment: Moment, request: str,
     *, discard: bool = False,
 ) -> Adoption:  # fmt: skip
-    """Plan on the last good state `before`; `changed` are the paths in which the tree `foreign` differs from it.
+    """Plan on the last good state `before`; `changed` lists the paths in which the tree `foreign` differs from it.
 
-    Every edit is planned as the ordinary operation that would have made it, one upon the other. One that the rules
-    refuse is undone; with `discard` all are.
+    Each edit is planned as the ordinary operation that would have made it, on the result of the edit before. An edit
+    that the rules refuse is undone; `discard` undoes all edits.
     """
     found = edits(before, foreign, changed, REASON)
     if discard:

@@ -1,4 +1,4 @@
-"""Commits as the ledger sees them, and the seam to where they are kept."""
+"""Commits as the ledger reads them, and the Protocol of their store."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a new commit is made of. `files` maps path -> bytes (None removes); `time` is UTC. `onto` is the commit
-    whose tree `files` changes, where that is not the parent."""
+    """The content of a new commit.
+
+    `files` maps a path to its bytes (None removes it). `time` is UTC. `onto` is the commit whose tree `files`
+    changes, if that is not the parent.
+    """
 
     files: Mapping[str, bytes | None]
     message: str
@@ -47,7 +50,7 @@ class Draft:
 
 
 class Objects(Protocol):
-    """Commits and their trees. Ids that are asked for must exist, else InvalidState."""
+    """Commits and their trees. Every method raises InvalidState for an id that does not exist."""
 
     def tree(self, commit: str) -> Tree:
         """The files of a commit."""

@@ -1,4 +1,4 @@
-"""A change set as the files it writes: path -> new bytes (None: removed), against the tree it was planned on."""
+"""A change set as the files that it writes: path -> new bytes (None: removed)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several commands as one group: each is planned on the state that the former ones leave behind."""
+"""Several commands as one group: each is planned on the result of the one before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loopx_git.ledger.tree import OverlayTree
 def plan_group(
     snapshot: TreeSnapshot | None, commands: Sequence[Command], actor: Actor, moment: Moment, request: str
 ) -> tuple[ChangeSet, ...]:
-    """The change sets of all commands, or the refusal of the first that is refused: all or nothing."""
+    """The change sets of all commands. Raises the first refusal: all or nothing."""
     changes: list[ChangeSet] = []
     current = snapshot
     # One overlay with everything so far, not an overlay upon an overlay: a group may be long.

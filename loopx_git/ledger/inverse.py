@@ -1,7 +1,7 @@
-"""The inverse of each operation: from a commit back to the command that it claims to be, and the moment of it.
+"""The inverse of each operation: from a commit to the command that it claims to be, and the moment of the decision.
 
-INVERSES has one function an operation. Each reads what the commit says and what it changed; the replay then lets the
-planner decide the command again. Clocks come from the records themselves.
+INVERSES has one function for each operation. Each one reads the message and the changes of the commit; the replay
+then lets the planner decide the command again. Times come from the records.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from loopx_git.ledger.snapshot import TreeSnapshot
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a commit: the rule that it breaks, and a sentence."""
+    """What is wrong with a commit: the broken rule, and a sentence."""
 
     rule: str
     message: str
@@ -84,8 +84,10 @@ class Step:
 
     @property
     def soon(self) -> Moment:
-        """The moment of an operation that leaves no time of its own in a record: a commit's time is cut to seconds,
-        so it was decided within the second that follows."""
+        """The moment of an operation that writes no time into a record.
+
+        A commit's time is cut to seconds, so the operation was decided within the second that follows.
+        """
         return Moment(ending(self.at, 1), _Unless(_LONG_AGO))
 
     def only(self, kind: PathKind) -> Place:
@@ -103,7 +105,7 @@ Decided = tuple[Command, Moment]
 def command_of(
     before: TreeSnapshot | None, after: TreeSnapshot, places: Mapping[str, Place], message: Message, at: datetime
 ) -> Decided:
-    """The command that a commit claims to be, and the moment at which the planner decides it again. Errors: Wrong."""
+    """The command that a commit claims to be, and the moment of the planner's decision. Raises Wrong."""
     if message.op is Op.INIT or before is None:
         if message.op is not Op.INIT or before is not None:
             raise Wrong("root", "the first commit of a ledger, and only it, is init")
@@ -348,7 +350,7 @@ def _renewed_at(after: TreeSnapshot, lease_id: str) -> datetime | None:
     return None
 
 
-#: An adoption is not a step of one operation: `replay.check_adoption` checks it. INIT is `command_of`'s.
+#: An adoption is not one operation: `replay.check_adoption` checks it. `command_of` handles INIT.
 INVERSES: Mapping[Op, Callable[[Step], Decided]] = {
     Op.INIT: _unknown,
     Op.POLICY: _policy,

@@ -1,7 +1,7 @@
-"""What somebody did to todos by hand, as the operations that would have done it, or why no operation does.
+"""Manual edits of todo files, as the operations that would have made them, or the reason why no operation can.
 
-Used where files are edited beside the operations: a proposal that is to be accepted, and foreign commits that are to
-be adopted. Nothing is dropped in silence: every changed path is an edit, with its commands or its refusal.
+It serves files that are edited outside the operations: the acceptance of proposals, and the adoption of foreign
+commits. Every changed path becomes an edit, with its commands or its refusal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from loopx_git.format.layout import PathKind
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.tree import OverlayTree, Tree
 
-#: Fields that operations alone write: field -> what is wrong with a hand that sets it.
+#: Fields that only operations write: field -> why a manual edit of it is refused.
 _OURS = {
     "claimed_by": "a claim cannot be set by hand; it is made by: git loopx todo claim",
     "soft_claims": "a soft claim cannot be set by hand; it is made by: git loopx todo claim --soft",
@@ -34,8 +34,10 @@ _OURS = {
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One changed path: the commands that make the change, in order, or why it is refused. Neither: only the form of
-    the file differs. `held` names who holds the todo."""
+    """One changed path: the commands that make the change, in order, or the reason why it is refused.
+
+    Without both, only the form of the file differs. `held` names the holder of the todo.
+    """
 
     path: str
     todo: str | None = None
@@ -45,9 +47,11 @@ class Edit:
 
 
 def edits(before: TreeSnapshot, tree: Tree, changed: Sequence[str], reason: str) -> list[Edit]:
-    """The edits between a legal state and a tree that was edited by hand, sorted by path. `reason` goes into the
-    operator's updates."""
-    # Only todos are taken from that tree: its policy and format number are nobody's to change so.
+    """The edits between a legal state and a tree that was edited by hand, sorted by path.
+
+    `reason` is the reason of the operator's updates.
+    """
+    # Only todos are taken from that tree. A manual edit may not change the policy or the format number.
     kept = {path: before.tree.blob(path) for path in (layout.FORMAT, layout.POLICY)}
     after = TreeSnapshot(OverlayTree(tree, kept))
     return [_edit(before, after, path, reason) for path in sorted(changed)]

@@ -1,9 +1,9 @@
-"""Replay: is this commit one legal operation on the state before it, and does it say the truth about itself?
+"""Replay: is this commit one legal operation on the state before it, and is its message true?
 
-The commit is turned back into the command that it claims to be, the planner decides that command on the former
-state, and what the planner would have written is compared with what stands in the tree. So `verify`, the check
-of what is fetched and the receive check follow the very table that claims follow. Clocks are taken from the
-records themselves: a taker is held to its own clock, a holder's lateness is not judged from afar.
+The commit is turned back into the command that it claims to be. The planner decides that command on the former state,
+and its result is compared with the tree. So `verify`, the check of fetched commits and the receive check follow the
+same table as claims. Times come from the records: a taker is judged by its own clock, and a holder's lateness is not
+judged.
 """
 
 from __future__ import annotations
@@ -34,11 +34,14 @@ def check_step(
     message: Message,
     committed_at: datetime,
 ) -> Finding | None:
-    """None when the step from `before` to `after` (which changed the paths `changed`) is one legal operation
-    that `message` describes; else the first thing wrong with it."""
+    """None when the step from `before` to `after` is the one legal operation that `message` describes; else the first
+    finding.
+
+    `changed` lists the changed paths.
+    """
     try:
         places = {path: layout.parse(path) for path in changed}
-        # A commit's time is cut to seconds: what had lapsed within that second had lapsed.
+        # A commit's time is cut to seconds, so a claim that lapsed within that second counts as lapsed.
         command, moment = command_of(before, after, places, message, ending(committed_at, 0.999))
         actor = Actor(message.agent, message.session)
         change = plan(before, command, actor, moment, message.request)
@@ -58,10 +61,11 @@ def check_adoption(
     before: TreeSnapshot, foreign: Tree, after: TreeSnapshot, changed: tuple[Sequence[str], Sequence[str]],
     message: Message, committed_at: datetime,
 ) -> Finding | None:  # fmt: skip
-    """None when `after` is the last good state `before` plus what the rules let be taken over of the tree `foreign`.
+    """None when `after` is the last good state `before` plus the edits of `foreign` that the rules allow; else a
+    finding.
 
-    `changed` has the paths in which `foreign`, and those in which `after` differs from `before`. An adoption may
-    also take over nothing.
+    `changed` lists the paths in which `foreign` differs from `before`, and those in which `after` differs from it. An
+    adoption may also admit nothing.
     """
     theirs, ours = changed
     try:

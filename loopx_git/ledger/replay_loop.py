@@ -1,4 +1,4 @@
-"""Replay of loops: the command that a commit which changes a loop's record claims to be."""
+"""Replay of loops: the command that a commit with a changed loop record claims to be."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from loopx_git.ledger.snapshot import TreeSnapshot
 def command_of(
     before: TreeSnapshot, after: TreeSnapshot, name: str, message: Message
 ) -> tuple[Command, datetime | None]:
-    """(the command, the moment that its records name; None: they name none).
+    """The command, and the moment that its records name (None: they name no time).
 
-    InvalidState when the record is gone, or says nothing that a command could have done.
+    Raises InvalidState when the record is missing, or shows a change that no command makes.
     """
     known, loop = before.loop(name), after.loop(name)
     if loop is None:

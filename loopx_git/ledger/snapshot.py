@@ -1,4 +1,4 @@
-"""The core's Snapshot over a tree of files, read lazily and remembered by content."""
+"""The core's Snapshot of a tree of files: read lazily, cached by content."""
 
 from __future__ import annotations
 

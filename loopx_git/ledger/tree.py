@@ -1,4 +1,4 @@
-"""A tree of small files as this layer reads it, in memory or over another one."""
+"""Trees of small files: in memory, or as changes over another tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tree(Protocol):
 
 
 class MemoryTree:
-    """A tree held in a mapping path -> bytes: the reference implementation."""
+    """A tree in a mapping path -> bytes: the reference implementation."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)

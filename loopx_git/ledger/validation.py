@@ -44,8 +44,11 @@ class Fault:
 
 
 class ForeignTip(InvalidState):
-    """The tip is not a legal operation: `good` is the last commit before the foreign ones (None: there is none),
-    `forged` tells that one of them poses as an operation."""
+    """The tip is not a legal operation.
+
+    `good` is the last commit before the foreign ones (None: there is none). `forged`: one of them claims to be an
+    operation.
+    """
 
     def __init__(self, fault: Fault, tip: str, good: str | None, *, forged: bool) -> None:
         super().__init__(
@@ -77,7 +80,7 @@ class ForeignRun:
 
 
 class Checker:
-    """Checks commits one after the other, keeping the former state at hand."""
+    """Checks commits in order, each against the state before it."""
 
     def __init__(self, objects: Objects, memo: dict[Hashable, Any]) -> None:
         self.objects, self.memo = objects, memo
@@ -85,8 +88,8 @@ class Checker:
     def walk(self, old: str | None, new: str, limit: int, progress: Progress | None = None) -> Iterator[Fault]:
         """The faults of the commits after `old` up to `new` (the newest `limit` of them), oldest first.
 
-        Where history is cut (a shallow clone, `limit`), the oldest commit's parent is taken as it is. Foreign commits
-        that a legal adoption follows are not faults: it brought everything back to what the rules allow.
+        Where history is cut (a shallow clone, `limit`), the state at the oldest commit's parent is taken as it is.
+        Foreign commits before a legal adoption are not faults: the adoption restored what the rules do not allow.
         """
         oids = self.objects.between(old, new, limit)
         requests: dict[str, int] = {}
@@ -184,10 +187,10 @@ class Checker:
 
 
 def check_own(objects: Objects, memo: dict[Hashable, Any], good: str | None, oid: str) -> None:
-    """InternalError when the commits that this program built after `good` (None: from the first) are not what it
-    would accept from anybody else; `oid` is the last of them.
+    """Raise InternalError when the commits that this program built after `good` (None: from the first) are not legal.
 
-    The commits are read back from their own bytes, so a value that nobody can read again is found before the push.
+    `oid` is the last of them. They are read back from their bytes, so a value that cannot be read again is found
+    before the push.
     """
     for fault in Checker(objects, memo).walk(good, oid, 10**9):
         raise InternalError(
@@ -220,23 +223,23 @@ def check_proposed(
 
 
 def our_fault(error: Exception) -> InternalError:
-    """An exception that nobody meant to be raised, as the error of a bug."""
+    """An unexpected exception as an InternalError."""
     text = f"{type(error).__name__}: {error}"
     return InternalError(f"what was to be written could not be made ({text[:300]}); nothing was pushed", hint=_REPORT)
 
 
 def poses(commit: Commit) -> bool:
-    """Whether a commit has any line that looks like an operation's trailer, well-formed or not."""
+    """True when a commit has a line that looks like an operation's trailer, well-formed or not."""
     return re.search(r"^\s*Loopx-(?!Claim\b)", commit.message, re.MULTILINE | re.IGNORECASE) is not None
 
 
 def adopts(commit: Commit) -> bool:
-    """Whether a commit says of itself that it adopts foreign ones."""
+    """True when a commit says that it adopts foreign commits."""
     return is_operation(commit) and message.load(commit.message).op is Op.ADOPT
 
 
 def is_operation(commit: Commit) -> bool:
-    """Whether a commit says of itself that it is an operation of a ledger."""
+    """True when a commit says that it is an operation of a ledger."""
     try:
         message.load(commit.message)
     except InvalidState:
@@ -245,8 +248,10 @@ def is_operation(commit: Commit) -> bool:
 
 
 def check_state(snapshot: TreeSnapshot) -> list[InvalidState]:
-    """What is wrong with the state as it stands: unreadable files, one id under two goals, claims and records
-    that disagree. Each makes one todo unusable and no other."""
+    """What is wrong with the state: unreadable files, one id in two goals, claims and records that disagree.
+
+    Each error makes one todo unusable and no other.
+    """
     wrong: list[InvalidState] = []
     for goal in snapshot.goal_ids():
         try:

@@ -1,4 +1,4 @@
-"""Who did something when, as history tells it: an agent that writes is alive, whatever it writes."""
+"""When each agent last wrote, read from history. An agent that writes is alive."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ _DEEPEST, _OLDER = 50_000, 100
 
 
 class Activity(dict[str, datetime]):
-    """The time of each agent's newest operation up to `tip`, read only when and as far as somebody is asked about,
-    and anew once the tip has moved.
+    """The time of each agent's newest operation up to `tip`.
 
-    `reach` gives the seconds before `now` beyond which nobody is asked about (None: a day). A commit dated in the
-    future is taken for as old as those that were built on it.
+    History is read only as far as an answer needs it, and again after the tip moved. `reach` gives how many seconds
+    before `now` matter (None: a day). A commit dated in the future counts as old as the commits built on it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The seam of publishing as a Protocol in plain types; that of objects is `ledger.commits`."""
+"""The Protocol of publishing, in plain types. That of objects is in `ledger.commits`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class PushKind(StrEnum):
-    """What a push came to, read from the porcelain flag and the exit status, never from prose."""
+    """The result of a push, read from the porcelain flag and the exit status, never from prose."""
 
     LANDED = "landed"
     LOST = "lost"
@@ -22,8 +22,10 @@ class PushKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """One push: what it came to, whether the other side answered at all, and what it said. `sent` is False where
-    nothing of ours can have arrived, so that nothing is open. `retry_after` is in seconds."""
+    """One push: its result, whether the other side answered, and what it said.
+
+    `sent` is False when nothing can have arrived, so that no outcome is open. `retry_after` is in seconds.
+    """
 
     kind: PushKind
     connected: bool = True
@@ -34,10 +36,11 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """One look at the remote ref: its tip (None: the ref is absent); `error` when it could not be read.
+    """One look at the remote ref: its tip (None: the ref is absent), or `error` when it could not be read.
 
-    Of an error, `throttled` tells that the remote asks for patience (`retry_after` seconds, where it says), and
-    `lasting` that it will be the same the next time."""
+    `throttled`: the remote asks to wait (`retry_after` seconds, where it says so). `lasting`: another try would end
+    with the same error.
+    """
 
     tip: str | None = None
     error: str | None = None
@@ -47,7 +50,7 @@ class Fetched:
 
 
 class Publisher(Protocol):
-    """Where coordination is published: the only place that moves the coordination ref."""
+    """Where coordination is published. Only a publisher moves the coordination ref."""
 
     def known_tip(self) -> str | None:
         """The last tip that was checked here; None before the first."""

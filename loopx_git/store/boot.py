@@ -1,4 +1,4 @@
-"""This boot and its clock, without an import that costs: an agent's hook asks at every edit."""
+"""This boot and its clock, with cheap imports only: an agent's hook asks at every edit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def counting() -> float:
-    """Seconds since some fixed point, never set back."""
+    """Seconds since a fixed point; never set back."""
     # CLOCK_BOOTTIME counts suspend on Linux; elsewhere CLOCK_MONOTONIC is the nearest (on macOS it does too).
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 

@@ -1,9 +1,8 @@
-"""The user's own command as a child that its runner answers for: signals, the terminal, and a sure end.
+"""The user's command as a child process: signals, the terminal, and a reliable end.
 
-The command gets a process group of its own, so that it can be ended with whatever it forked; it keeps the
-runner's standard streams, so its output passes through unchanged, and it gets the terminal when the runner had it.
-A watch (a shell of a few lines) ends the group when the runner itself is killed. Process groups are POSIX:
-Windows has no equal, so `run` does not work there.
+The command gets its own process group, so that it can be ended with everything it started. It keeps the runner's
+standard streams, and it gets the terminal if the runner had it. A watch (a small shell) ends the group when the
+runner itself is killed. Process groups are POSIX: `run` does not work on Windows.
 """
 
 from __future__ import annotations
@@ -55,11 +54,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class Child:
-    """A running command. `events` receives ("exit", status) once, status as Popen spells it: the exit code, or
-    the signal as a negative number. `keep` are descriptors that the command inherits. `mark` is a variable with a
-    value that nothing else has (NAME=VALUE): where there is /proc, what left the group is known by it.
+    """A running command.
 
-    UsageError when it cannot be started.
+    `events` receives ("exit", status) once: the exit code, or the signal as a negative number. `keep` are descriptors
+    that the command inherits. `mark` is a variable with a unique value (NAME=VALUE): with /proc it identifies
+    processes that left the group. Raises UsageError when the command cannot be started.
     """
 
     def __init__(
@@ -86,14 +85,16 @@ class Child:
         threading.Thread(target=self._wait, name=f"wait {self.pid}", daemon=True).start()
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command and whatever it started in its group."""
+        """Send a signal to every process of the command's group."""
         # macOS says "not permitted" of a group that only has a dead member.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     def end(self, grace: float, *, strays: bool = False) -> None:
-        """TERM, and KILL after `grace` seconds, to the whole group; returns when nothing of it is left. With
-        `strays` also to what has put itself into a session of its own."""
+        """Send TERM to the whole group, and KILL after `grace` seconds; returns when no process is left.
+
+        `strays` includes processes that started their own session.
+        """
         if strays:
             self._signal_strays(signal.SIGTERM)
         self.signal(signal.SIGTERM)
@@ -110,7 +111,7 @@ class Child:
             time.sleep(0.02)
 
     def close(self, grace: float) -> None:
-        """After the command's end: end what it left running, and take the terminal back."""
+        """After the command's end: end the processes that it left, and take the terminal back."""
         self.end(grace)
         assert self._watch.stdin is not None
         with suppress(BrokenPipeError):

@@ -1,4 +1,4 @@
-"""Clocks: the wall, and one that counts on through a suspend."""
+"""Clocks: the wall clock, and one that counts through a suspend."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from loopx_git.store.boot import boot, counting
 
 
 class Clock(Protocol):
-    """What the time is. Tests and simulations bring their own."""
+    """The clocks that the store asks. Tests and simulations bring their own."""
 
     def wall(self) -> datetime:
         """UTC, cut to milliseconds."""
 
     def counting(self) -> float:
-        """Seconds since some fixed point, never set back, counting while the machine sleeps where it can."""
+        """Seconds since a fixed point; never set back, and counting during a suspend where the system can."""
 
     def boot(self) -> str:
         """A name of this boot: counting seconds of another one mean nothing."""
@@ -29,8 +29,11 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SystemClock:
-    """The machine's clocks. `offset` (seconds) shifts the wall alone, to play a machine whose clock is wrong;
-    `fixed` stops it; `slept` (seconds) is added to the counting clock, to play a suspend."""
+    """The machine's clocks.
+
+    `offset` (seconds) shifts the wall clock, to imitate a wrong one. `fixed` stops it. `slept` (seconds) is added to
+    the counting clock, to imitate a suspend.
+    """
 
     offset: float = 0.0
     fixed: datetime | None = None

@@ -1,8 +1,8 @@
-"""coord.git, a clone's own copy of the coordination history: made, looked at, and made anew where it is damaged.
+"""coord.git, a clone's own copy of the coordination history: made, checked, and made anew when it is damaged.
 
-It is a cache: whatever it holds is at the remote, but for the last tip that was checked and the commits whose fate
-is open. So a damaged one is never a reason to stop: a new one is fetched beside it, takes over these two as far as
-they can be read, and changes places with it. The damaged one is kept aside.
+It is a cache. The remote has all of it, except the last checked tip and the commits whose outcome is open. So damage
+never stops a command: a new repository is fetched beside the damaged one, takes over those two as far as they can be
+read, and replaces it. The damaged one is kept.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FILES = (("HEAD", _HEAD, True), ("config", _CONFIG_LINE, True), ("packed-refs",
 
 
 def ensure_coord(path: str, env: Mapping[str, str]) -> None:
-    """Make coord.git if it is not there: built aside, then renamed, so that it is whole or absent."""
+    """Create coord.git if it is absent: built under another name, then renamed, so that it is whole or absent."""
     if os.path.lexists(path):
         return
     make_folder(os.path.dirname(path))
@@ -75,7 +75,7 @@ def _make(aside: str, env: Mapping[str, str]) -> None:
 
 
 def damage(path: str) -> str | None:
-    """What is wrong with the few files that every command needs, or None. A look at every command: no process."""
+    """What is wrong with the few files that every command needs, or None. It starts no process."""
     if not os.path.isdir(path):
         return f"{path} is not a folder"
     for name in ("objects", "refs"):
@@ -140,8 +140,11 @@ def set_aside(path: str) -> list[str]:
 
 @dataclass(slots=True)
 class Mender:
-    """Makes coord.git anew. `fetch` fetches into the repository at a path; `remembered` is the last tip as another
-    file of this clone tells it; `offline` tells that nothing may be fetched now. `notes` is told what was done."""
+    """Makes coord.git anew.
+
+    `fetch` fetches into the repository at a path. `remembered` is the last tip, from another file of this clone.
+    `offline`: no fetch is allowed now. `notes` receives what was done.
+    """
 
     path: str
     env: Mapping[str, str]
@@ -156,7 +159,7 @@ class Mender:
     _opened: tuple[int, int] = (0, 0)
 
     def ready(self) -> None:
-        """See to it that coord.git is there and of use; call `opened` when it is."""
+        """Make sure that coord.git exists and is usable; call `opened` when it is."""
         ensure_coord(self.path, self.env)
         found = self._look()
         if found is not None:
@@ -186,7 +189,7 @@ class Mender:
         return status.st_dev, status.st_ino
 
     def mend(self, why: str, oid: str | None = None) -> bool:
-        """Something here could not be read (`oid`: which object). True when coord.git is another one now."""
+        """Mend after a failed read (`oid`: which object). True when coord.git was replaced."""
         if self.offline():
             return False
         with self._lock():
@@ -335,7 +338,7 @@ class Mender:
     def _thin_out(self) -> None:
         for old in set_aside(self.path)[:-KEPT]:
             if os.path.isdir(old) and not os.path.islink(old):
-                # A folder that cannot be removed is in nobody's way: it is tried again the next time.
+                # A folder that cannot be removed does no harm: the next command tries again.
                 shutil.rmtree(old, ignore_errors=True)
             else:
                 os.unlink(old)

@@ -47,8 +47,8 @@ Adopter = Callable[[TreeSnapshot, Tree, Sequence[str], Moment, str], ChangeSet]
 class Job:
     """One group of operations to publish, all or nothing.
 
-    `fingerprint` is equal for identical commands; `command` is the words, for people; `limits.budget` counts
-    from before the lock. `adopt` decides instead while the tip is foreign.
+    `fingerprint` is equal for identical commands. `command` is the command line, for people. `limits.budget`
+    (seconds) includes the wait for the lock. `adopt` decides instead while the tip is foreign.
     """
 
     decide: Decider
@@ -62,7 +62,7 @@ class Job:
 
 @dataclass(slots=True)
 class Surroundings:
-    """What the driver works with; all of it is given, so that tests give theirs."""
+    """What the driver works with. Everything is passed in, so that tests can replace it."""
 
     objects: Objects
     publisher: Publisher
@@ -122,7 +122,7 @@ class Driver:
         return result
 
     def note(self, keep: Callable[[], None]) -> None:
-        """Write down what is known about an outcome that is settled; a failure is a warning."""
+        """Store what is known about a settled outcome. A failure becomes a warning."""
         noted(self.around.notes, keep)
 
     def _note_deadlines(self, changes: Sequence[ChangeSet]) -> None:
@@ -183,7 +183,7 @@ class Driver:
         return max(_LEAST, min(left * most, max(2.0, left * part)))
 
     def fetch(self) -> Fetched:
-        """Read the remote ref and check everything new on it before anybody plans on it."""
+        """Read the remote ref, and check every new commit before anything is planned on it."""
         around = self.around
         fetched = around.publisher.fetch(self._share(0.8))
         if fetched.error is not None:
@@ -221,7 +221,7 @@ class Driver:
         if known is not None and not around.objects.is_ancestor(known, tip):
             raise InvalidState(
                 f"the coordination ref was rewritten: {tip} does not descend from {known}, the last tip seen here",
-                hint="find out who did it and why; the audited way out is told by: git loopx sync -h",
+                hint="find out who did it and why; for the audited way out see: git loopx sync -h",
                 about={"tip": tip, "last_tip": known},
             )
         checker = Checker(around.objects, around.memo)
@@ -378,7 +378,7 @@ class Driver:
 
 
 def facts_of(change: ChangeSet) -> dict[str, Any]:
-    """What answers the asker of a change set, in plain values: kept in the pending record."""
+    """The facts that answer the caller of a change set, in plain values; the pending record keeps them."""
     return {
         **change.facts, "op": change.op.value, "todo": change.todo, "goal": change.goal, "epoch": change.epoch,
     }  # fmt: skip

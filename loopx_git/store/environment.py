@@ -1,4 +1,4 @@
-"""The environment git runs in: what is scrubbed, what is pinned, which of the user's settings are passed on."""
+"""The environment of git: which variables are removed and set, and which settings of the user are passed on."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ REMOTE = "coord"
 
 
 def scrubbed(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment without everything that belongs to another repository, and with what is pinned."""
+    """The environment without variables that point at another repository, and with the fixed ones."""
     kept = {key: value for key, value in env.items() if key not in LOCAL and not _NUMBERED.fullmatch(key)}
     if "LC_ALL" in kept:
         # LC_ALL beats LC_MESSAGES; the character type that it chose is kept.
@@ -73,13 +73,16 @@ def elsewhere(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def at(git_dir: str, env: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git in a repository of ours, which is named: git that has to look for it would walk up
-    from a damaged one into the user's, and a user may have forbidden bare repositories that are not named."""
+    """The environment for git in a repository of ours, which is named explicitly.
+
+    Without the name, git would search upwards from a damaged repository into the user's, and a user may have
+    forbidden bare repositories that are not named.
+    """
     return {**env, "GIT_DIR": git_dir}
 
 
 def unbent(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what would change the meaning of a command's arguments or the form of its answer."""
+    """The environment without variables that change the meaning of arguments or the form of the output."""
     return {key: value for key, value in env.items() if key not in BENDING}
 
 
@@ -125,7 +128,7 @@ def signing_settings(config: Sequence[Entry]) -> list[tuple[str, str]]:
 
 
 def has_conditions(config: Iterable[Entry]) -> bool:
-    """Whether a file that every repository reads includes others on a condition (the place, the branch, a URL)."""
+    """True when a file that every repository reads includes others on a condition (folder, branch, URL)."""
     return any(key.startswith("includeif.") and not _own(scope) for scope, key, _ in config)
 
 

@@ -1,7 +1,7 @@
-"""How this program starts itself, and what no child of ours takes from the folder that it runs in.
+"""How this program starts itself, without loading anything from the current folder.
 
-Python puts the current folder first among the places of modules for `-m`, and an empty or relative entry of PATH or
-PYTHONPATH means the current folder, too. That folder is the user's work tree: a `click.py` there is data to us.
+For `-m`, Python searches modules in the current folder first; an empty or relative entry of PATH or PYTHONPATH also
+means the current folder. That folder is the user's work tree: a `click.py` in it is data.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ _LISTS = ("PATH", "PYTHONPATH")
 
 
 def itself(*words: str, module: str = "loopx_git") -> list[str]:
-    """The command line that runs a module of ours with this Python, without the current folder as a place of
-    modules."""
+    """The command line that runs one of our modules with this Python, without the current folder as a module path."""
     return [sys.executable, "-P", "-m", module, *words]
 
 
 def absolute(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment with only absolute folders in its lists; a list that has none left is not set."""
+    """The environment with only absolute folders in its lists; a list without any is not set."""
     kept = dict(env)
     for name in _LISTS:
         if name in kept:

@@ -31,7 +31,7 @@ _INNOCENT = re.compile(r"atomic push fail|atomic transaction failed")
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What lands where: a commit (40 hex digits) and the full name of its branch at the remote."""
+    """What lands, and where: a commit (40 hex digits), and the full name of its branch at the remote."""
 
     oid: str
     ref: str
@@ -91,7 +91,7 @@ def _quoted(path: str) -> str:
 
 
 class LandingPublisher(RemotePublisher):
-    """The publisher whose push carries the code along: both refs move, or neither does."""
+    """A publisher whose push includes the code: both refs move, or neither does."""
 
     def __init__(self, inner: RemotePublisher, code: Code, folder: str) -> None:
         super().__init__(inner.objects, inner.path, inner.ref, inner.env, depth=inner.depth, mender=inner.mender)
@@ -111,7 +111,7 @@ class LandingPublisher(RemotePublisher):
         return self._look_closer(parent, oid, done, pushed, timeout)
 
     def send_code(self, timeout: float) -> None:
-        """Push the code alone (the second of two steps); raises what stands in its way."""
+        """Push the code alone (the second of two steps). Raises NotAllowed or RemoteFailure with the cause."""
         done = self._send([], [f"{self.code.oid}:{self.code.ref}"], timeout)
         pushed = classify(done, self.code.ref)
         if pushed.kind is PushKind.LANDED:
@@ -124,7 +124,7 @@ class LandingPublisher(RemotePublisher):
         raise RemoteFailure(f"the code did not land on {self.code.branch}: {pushed.said}", hint=_AGAIN)
 
     def refs(self, timeout: float) -> dict[str, str] | None:
-        """Where both refs stand at the remote (an absent one is not in it); None when that cannot be read."""
+        """Where both refs are at the remote (without an absent one); None when the remote cannot be read."""
         listed = self._git(["ls-remote", "--", REMOTE, self.ref, self.code.ref], timeout)
         if listed.code:
             return None
@@ -170,7 +170,7 @@ class LandingPublisher(RemotePublisher):
         if now == self.code.oid:
             return True
         args = ["merge-base", "--is-ancestor", now, self.code.oid]
-        # An id that is not here (128) is none of our ancestors either.
+        # An id that is not here (128) is not one of our ancestors either.
         return git(args, cwd=self.folder, env=at(self.folder, self.env), timeout=120).code == 0
 
 
@@ -216,7 +216,7 @@ def no_atomic() -> RemoteFailure:
 
 
 def not_forward(code: Code, about: Mapping[str, Any]) -> NotAllowed:
-    """Somebody else's work is on the branch, and the code does not contain it."""
+    """The error for a branch with commits that the code does not contain."""
     return NotAllowed(
         f"{code.oid[:12]} is not a fast-forward of {code.branch}: that branch has moved on; nothing has landed and "
         "the claim still stands",

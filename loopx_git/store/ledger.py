@@ -1,4 +1,4 @@
-"""A ledger in reach: reads at a tip, and jobs published under the clone's lock."""
+"""A ledger that can be reached: reads at a tip, and jobs published under the clone's lock."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ _NOBODY = Actor("nobody")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a job came to. `facts` has one entry an operation; `wrote` is False when nothing was written;
-    `found` tells that an earlier run of the same command had landed."""
+    """The result of a job.
+
+    `facts` has one entry for each operation. `wrote` is False when nothing was written. `found`: an earlier run of
+    the same command had landed.
+    """
 
     facts: Sequence[dict[str, Any]]
     tip: str | None
@@ -73,7 +76,7 @@ class Ledger:
         return self.around.publisher.known_tip()
 
     def refresh(self, timeout: float) -> Fetched:
-        """Read the remote ref and check what is new, under the lock; the error is in the answer."""
+        """Read the remote ref and check new commits, under the lock. An error is in the result."""
         started = self.around.clock.counting()
         job = Job(lambda *_: (), _NOBODY, "", "sync", tx.Limits(budget=timeout))
         with self._lock(timeout):
@@ -81,7 +84,7 @@ class Ledger:
             return driver.fetch()
 
     def need_tip(self, timeout: float) -> str:
-        """The freshly read tip; RemoteFailure when it cannot be read, NotInitialised when there is none."""
+        """The tip, freshly read. Raises RemoteFailure when it cannot be read, NotInitialised when there is none."""
         fetched = self.refresh(timeout)
         if fetched.error is not None:
             raise RemoteFailure(
@@ -95,8 +98,10 @@ class Ledger:
     # -- writing
 
     def submit(self, job: Job) -> Answer:
-        """Publish one job, or raise its refusal. An identical command that landed earlier without answering
-        its asker is answered now, and not repeated."""
+        """Publish one job, or raise its refusal.
+
+        An identical command that landed earlier, and whose caller got no answer, is answered now and not repeated.
+        """
         before = self.around.mended()
         try:
             return self._submit(job)

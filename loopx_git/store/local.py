@@ -24,7 +24,7 @@ TIP = "tip"
 
 
 class LocalPublisher:
-    """Publishes `ref` of the repository itself; every worktree of it sees the move at once."""
+    """Publishes `ref` of the repository itself. Every worktree of it sees the change at once."""
 
     def __init__(self, objects: PygitObjects, common_dir: str, ref: str, env: Mapping[str, str], cwd: str) -> None:
         self.objects, self.common_dir, self.ref, self.env, self.cwd = objects, common_dir, ref, env, cwd

@@ -38,13 +38,12 @@ if hasattr(os, "register_at_fork"):
 def locked(
     folder: str, timeout: float, what: str = "loopx command of this clone", *, name: str = "lock", stays: bool = True
 ) -> Iterator[int]:
-    """Hold `<folder>/<name>`, waiting at most `timeout` seconds; yields the open file, which a child may inherit
-    and thereby hold the lock on. `what` names the owner in the message. A lock of which there are many does not
-    stay: its owner removes the file at the end.
+    """Hold `<folder>/<name>`, waiting at most `timeout` seconds; yields the open file.
 
-    flock, so that a killed owner leaves nothing behind. O_NOFOLLOW and no truncation before the lock is held:
-    a planted symlink or a running owner loses nothing. POSIX only: Windows has no flock, and its mandatory
-    byte locks would need another design. Contention (13) names the owner's pid when the time is over.
+    A child that inherits the file holds the lock, too. `what` names the owner in the message. With `stays=False` the
+    owner removes the file at the end. flock is used, so that a killed owner leaves no lock. O_NOFOLLOW, and no
+    truncation before the lock is held: a planted symlink or a running owner loses nothing. POSIX only: Windows has no
+    flock. Raises Contention (13), with the owner's pid, when the time is over.
     """
     import fcntl
 
@@ -58,7 +57,7 @@ def locked(
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if stays or _is_at(handle, path):
                     break
-                # Its owner removed the file between our opening it and locking it: whoever comes makes a new one.
+                # Its owner removed the file after we opened it and before we locked it. The next one makes a new file.
                 newer = _opened(path)
                 _close(handle)
                 handle = newer
@@ -86,7 +85,7 @@ def locked(
             if not stays and handle in _OPEN and _is_at(handle, path):
                 os.unlink(path)
     finally:
-        # Closing drops the lock; the pid stays for whoever looks.
+        # Closing drops the lock; the pid stays in the file for people who look.
         _close(handle)
 
 
@@ -117,7 +116,7 @@ def _is_at(handle: int, path: str) -> bool:
 
 
 def held(folder: str) -> bool:
-    """Whether this thread holds the lock of that folder."""
+    """True when this thread holds the lock of that folder."""
     return (os.path.realpath(os.path.join(folder, "lock")), threading.get_ident()) in _HELD
 
 
@@ -134,7 +133,7 @@ def make_folder(folder: str) -> None:
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Put a file in place whole or not at all; a planted symlink is replaced, never followed."""
+    """Write a file completely or not at all. A planted symlink is replaced, never followed."""
     aside = f"{path}.{os.getpid()}.tmp"
     try:
         _put(aside, path, data)
@@ -160,9 +159,12 @@ def _put(aside: str, path: str, data: bytes) -> None:
 
 
 def read_file(path: str, limit: int) -> bytes | None:
-    """The bytes of a file of ours (None: absent); InvalidState for a symlink or more than `limit` bytes."""
+    """The bytes of a file of ours (None: absent).
+
+    Raises InvalidState for a symlink, or for more than `limit` bytes.
+    """
     try:
-        # Not blocking: opening a planted pipe would wait for ever.
+        # Not blocking: opening a planted pipe would never return.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return None

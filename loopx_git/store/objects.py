@@ -45,9 +45,9 @@ def opened(git_dir: str) -> pygit2.Repository:
 
 
 class PygitObjects:
-    """Objects in one repository's object store. Never its network, never its index or work tree.
+    """Objects in one repository's object store. Its network, index and work tree are never used.
 
-    `mend` is asked where an object cannot be read; without it the store is not ours to replace.
+    `mend` is called when an object cannot be read. Without `mend` the store is not replaced.
     """
 
     def __init__(self, git_dir: str, signer: Signer | None = None, mend: Mend | None = None) -> None:
@@ -69,13 +69,15 @@ class PygitObjects:
             ) from None
 
     def also_in(self, folders: Sequence[str]) -> None:
-        """Read objects in these object directories, too: what is received lies aside until it is accepted."""
+        """Read objects in these directories, too: received objects are kept apart until they are accepted."""
         for folder in folders:
             self.repo.odb.add_disk_alternate(folder)
 
     def read(self, what: Callable[[], T], oid: str | None = None) -> T:
-        """The answer of `what`, which reads objects by their ids: once more where the store had to be mended.
-        InvalidState with the file where an object is damaged or missing (`oid`, where it is known)."""
+        """The result of `what`, which reads objects by their ids; it runs again when the store had to be mended.
+
+        Raises InvalidState with the file when an object is damaged or missing (`oid`, where it is known).
+        """
         import pygit2
 
         try:
@@ -95,7 +97,7 @@ class PygitObjects:
             ) from error
 
     def load(self, oid: pygit2.Oid) -> Any:
-        """An object that must be here, because another one names it."""
+        """An object that must exist, because another one names it."""
         return self.read(lambda: self.repo[oid], str(oid))
 
     def tree(self, commit: str) -> GitTree:
@@ -203,7 +205,7 @@ class PygitObjects:
         return self.read(lambda: self.repo.descendant_of(new, old))
 
     def between(self, old: str | None, new: str, limit: int) -> Sequence[str]:
-        """First parents only: a commit with two parents is not an operation, and the check of it says so."""
+        """Follow first parents only. A commit with two parents is not an operation, and its check says so."""
         found: list[str] = []
         current: str | None = new
         while current is not None and current != old and len(found) < limit:
@@ -248,7 +250,7 @@ class PygitObjects:
 
 
 class GitTree:
-    """A commit's tree. Files must be plain (100644) and small; folders are folders; all else is InvalidState."""
+    """A commit's tree. A file must be plain (100644) and small; everything else raises InvalidState."""
 
     def __init__(self, objects: PygitObjects, root: pygit2.Tree) -> None:
         self.objects = objects
@@ -282,7 +284,7 @@ class GitTree:
                 hint="git loopx verify",
                 about={"file": path},
             )
-        # Only the header is read: the size of a large object is known without loading the object.
+        # Read only the header: it has the size, so a large object is never loaded.
         objects, oid = self.objects, entry.id
         size = objects.read(lambda: objects.repo.odb.read_header(oid)[1], str(oid))
         if size > BLOB_MAX:

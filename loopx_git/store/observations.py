@@ -1,6 +1,6 @@
 """What this clone saw with its own clocks: a holder's deadlines, and the first sight of records from the future.
 
-Both are kept on disk for the next process of the same clone, each in one small JSON file written under the lock.
+Both are kept on disk for the next process of the clone, each in a small JSON file written under the lock.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class _File:
 class Deadlines:
     """The holder's deadlines by lease id, on the counting clock of one boot.
 
-    An entry is written when an acquire or a renewal of ours landed, counted from *before* its push; an entry of
-    another boot counts for nothing.
+    An entry is written when an acquire or renewal landed, and counts from *before* its push. An entry of another boot
+    is ignored.
     """
 
     def __init__(self, home: str, clock: Clock) -> None:
         self._file, self._clock = _File(os.path.join(home, "deadlines.json")), clock
 
     def note(self, lease: Lease, before_push: float) -> None:
-        """Our hold of `lease` is ours until ttl less margin after `before_push` (counting seconds)."""
+        """Store that `lease` is ours until ttl minus margin after `before_push` (counting seconds)."""
         values = self._file.load()
         values.pop(lease.id, None)
         if lease.holder is not None and lease.ttl_s is not None:
@@ -70,8 +70,10 @@ class Deadlines:
 
 
 class FirstSight(Mapping[str, datetime]):
-    """When a record dated in our future was first seen here, by its stamp. Asking for an unknown stamp notes it:
-    the core asks only for records that are dated so."""
+    """When a record dated in our future was first seen here, by its stamp.
+
+    Asking for an unknown stamp stores it: the core asks only for records with such dates.
+    """
 
     def __init__(self, home: str, clock: Clock) -> None:
         self._file, self._clock = _File(os.path.join(home, "first-sight.json")), clock

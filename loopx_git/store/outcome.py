@@ -1,7 +1,7 @@
-"""What a `git push --porcelain` came to: by flag and exit status first, by wording only to sort refusals.
+"""The result of a `git push --porcelain`: by flag and exit status; the wording only sorts refusals.
 
-And what a fetch that failed came to. "Nothing was sent" is read from git's own words about the first contact, at the
-beginning of a line: what the other side says comes behind `remote: `.
+It also classifies failed fetches. "Nothing was sent" is read from git's own lines about the first contact; what the
+other side says follows `remote: `.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _passing(err: str) -> bool:
 
 
 def unreadable(done: Finished) -> Fetched:
-    """A fetch that failed, with what asking again would bring."""
+    """A failed fetch, and what another try would bring."""
     err = without_credentials(done.err.decode("utf-8", "replace"))
     said = done.complaint or f"git fetch ended with {done.code}"
     if done.timed_out or (done.code < 0 and done.code != -signal.SIGPIPE):

@@ -1,7 +1,7 @@
 """Pending records: what a command was about to publish, so that a killed command is neither lost nor repeated.
 
-A record is written before the first push of its request and removed when the asker has its answer. What is left
-belongs to a command that died, or that ended without knowing.
+A record is written before the first push of its request, and removed when the caller has its answer. A record that
+stays belongs to a command that died, or that ended without knowing the outcome.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _SIZE_MAX = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """One commit (chain) that was built for a request: its last id, the parent that it needs, and the facts
-    that answer the asker if it landed."""
+    """One commit (chain) built for a request: its last id, its parent, and the facts that answer the caller if it
+    landed.
+    """
 
     oid: str
     parent: str | None
@@ -33,8 +34,11 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The record of one request. `fingerprint` is equal for identical commands (same words, agent, session);
-    `created` is wall-clock seconds; `landed` is the id that was found in history, once it was found."""
+    """The record of one request.
+
+    `fingerprint` is equal for identical commands (same words, agent, session). `created` is in seconds of the wall
+    clock. `landed` is the id that was found in history.
+    """
 
     request: str
     fingerprint: str
@@ -74,8 +78,10 @@ class PendingFolder:
             return
 
     def tidy(self) -> None:
-        """Remove what a command left that was killed while it wrote a record. Only under the lock: nobody else
-        is writing then."""
+        """Remove the temporary files of killed commands.
+
+        Call it under the lock only, when no record is being written.
+        """
         try:
             left = [name for name in os.listdir(self.folder) if name.endswith(".tmp")]
         except FileNotFoundError:
@@ -112,7 +118,7 @@ class PendingFolder:
 
 
 class NoPending:
-    """Pending records nowhere: for stores in memory."""
+    """Pending records of a store in memory."""
 
     def __init__(self) -> None:
         self.records: dict[str, Pending] = {}
@@ -134,5 +140,5 @@ class NoPending:
 
 
 def with_built(record: Pending, built: Built) -> Pending:
-    """The record with one more commit; everything ever built for the request stays in it."""
+    """The record with one more commit. All commits built for the request stay in it."""
     return replace(record, built=(*record.built, built))

@@ -1,4 +1,4 @@
-"""The one spawner of git, and of the user's own commands."""
+"""The only place that starts git, and the user's own commands."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def git(
     program: str = "git",
     options: Sequence[str] = SAFE,
 ) -> Finished:
-    """Run one git command to its end, or kill its whole process group when `timeout` seconds have passed.
+    """Run one git command to its end, or kill its whole process group after `timeout` seconds.
 
-    `env` is the complete environment; nothing is inherited. A session of its own keeps ssh from asking a
-    terminal. A git that cannot be started is code 127. `options` come before the command: other ones than SAFE
-    are for the one purpose of seeing whether the user's own hooks run.
+    `env` is the complete environment; nothing is inherited. A new session keeps ssh from asking on a terminal. A git
+    that cannot be started has code 127. `options` precede the command; options other than SAFE serve only to find out
+    whether the user's hooks run.
     """
     return run([program, *options, *args], cwd=cwd, env=unbent(env), timeout=timeout, stdin=stdin)
 
@@ -76,7 +76,7 @@ def git(
 def run(
     argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes = b""
 ) -> Finished:  # fmt: skip
-    """Run a program that belongs to git (ssh-keygen) to its end, under the same terms as `git`."""
+    """Run a program that belongs to git (ssh-keygen) to its end, as `git` does."""
     program = argv[0]
     try:
         process = subprocess.Popen(
@@ -133,7 +133,7 @@ class _Pipes:
         else:
             given.close()
         with suppress(AttributeError, OSError):
-            # Where the system can tell of the end itself, nobody has to look for it again and again.
+            # Where the system reports the end itself, there is no need to poll.
             self._end = os.pidfd_open(self._process.pid)
             self._selector.register(self._end, selectors.EVENT_READ)
         return self
@@ -144,7 +144,7 @@ class _Pipes:
             os.close(self._end)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert stream is not None
-            # What it did not read of its input is no concern of ours.
+            # It did not read all of its input; that is not an error.
             with suppress(BrokenPipeError):
                 stream.close()
 
@@ -198,8 +198,10 @@ class _Pipes:
 
 
 class Watched(NamedTuple):
-    """A command of the user's that ended: its exit status (negative: the signal; 127: it could not be started),
-    the last bytes that it printed, and whether its time ran out."""
+    """A command of the user's that ended: its exit status, its last output, and whether its time ran out.
+
+    The status is negative for a signal, 127 when the command could not be started.
+    """
 
     code: int
     tail: bytes
@@ -217,13 +219,13 @@ def watched(
     every: float = 0.2,
     stdin: bytes = b"",
 ) -> Watched:
-    """Run a command of the user's, calling `tick` every so many seconds and `sink` with what it prints.
+    """Run a command of the user's; call `tick` at an interval in seconds, and `sink` with its output.
 
-    Its whole process group is killed when `timeout` seconds have passed or `tick` raises.
+    Its whole process group is killed after `timeout` seconds, or when `tick` raises.
     """
     import tempfile
 
-    # A file, not a pipe: a command that does not read its input keeps nobody waiting.
+    # A file, not a pipe: a command that does not read its input cannot block us.
     given = tempfile.TemporaryFile()  # noqa: SIM115 (closed below, once the command has it)
     given.write(stdin)
     given.seek(0)
@@ -269,8 +271,10 @@ def watched(
 
 
 def detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
-    """Start a command of ours that outlives this process: its own session, no terminal, nothing to say. Its own
-    time budget bounds it. One that cannot be started is not an error: it is tried again at the next occasion."""
+    """Start a command of ours that outlives this process: in its own session, without a terminal or output.
+
+    Its own time budget bounds it. A failed start is not an error: the next occasion tries again.
+    """
     with suppress(OSError):
         subprocess.Popen(
             list(argv), cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -287,7 +291,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def without_credentials(text: str) -> str:
-    """The text with the user part of URLs blanked out, so that no token is ever printed."""
+    """The text without the user part of URLs, so that no token is printed."""
     import re
 
     return re.sub(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", r"\1***@", text, flags=re.IGNORECASE)

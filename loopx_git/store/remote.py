@@ -51,7 +51,7 @@ PINNED = (
 
 
 class RemotePublisher:
-    """Publishes `ref` of the remote that the environment's configuration calls `coord`."""
+    """Publishes `ref` of the remote that the configuration in the environment calls `coord`."""
 
     def __init__(
         self, objects: PygitObjects, path: str, ref: str, env: Mapping[str, str], *, depth: int | None = None,
@@ -137,7 +137,7 @@ class RemotePublisher:
         return True
 
     def deepen(self, timeout: float) -> None:
-        """Bring the rest of a history whose beginning was left out; nothing to do where it is whole."""
+        """Fetch the rest of a shallow history. Nothing happens when it is complete."""
         if not os.path.exists(os.path.join(self.path, "shallow")):
             return
         args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--unshallow"]
@@ -199,7 +199,7 @@ class RemotePublisher:
         return pushed
 
     def raw_push(self, args: Sequence[str], timeout: float) -> Finished:
-        """A push of any kind, to refs of a probe alone: what a remote refuses is found out by trying it."""
+        """A push of any kind, to refs of a probe only: it finds out what a remote refuses."""
         options = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"]
         names = [arg for arg in args if arg.startswith("--")]
         specs = [arg for arg in args if not arg.startswith("--")]
@@ -224,7 +224,7 @@ class RemotePublisher:
             self._git(["gc", "--quiet", "--prune=now"], 300)
 
     def branches_elsewhere(self, timeout: float) -> bool:
-        """True when the remote has any branch besides ours (False also when it cannot be read)."""
+        """True when the remote has a branch besides ours; False also when it cannot be read."""
         listed = self._git(["ls-remote", "--heads", "--", REMOTE], timeout)
         return any(row.split("\t")[-1] != self.ref for row in listed.text.splitlines())
 
@@ -249,7 +249,7 @@ def _short(ref: str) -> str:
 
 
 def loose_objects(git_dir: str) -> int:
-    """About how many loose objects there are: a sixteenth of the folders, times sixteen."""
+    """The approximate number of loose objects: sixteen times those in one sixteenth of the folders."""
     count = 0
     for number in range(0, 256, 16):
         try:

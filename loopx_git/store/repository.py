@@ -1,4 +1,4 @@
-"""The user's repository as we need it: where it is, what it is configured to, who commits there. Read only."""
+"""The user's repository, read only: where it is, its configuration, and its committer."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/@]*@)?(\[[^\]]*\]|[^/:]*)(?::[0-
 
 @dataclass(frozen=True)
 class Repository:
-    """Where the user's repository is. `top` is None in a bare one. `env` is the caller's environment: what a
-    hook or `git -c` set belongs to this repository and is used for reading it."""
+    """Where the user's repository is. `top` is None in a bare one.
+
+    `env` is the caller's environment: what a hook or `git -c` set belongs to this repository and is used to read it.
+    """
 
     git_dir: str
     common_dir: str
@@ -32,7 +34,7 @@ class Repository:
 
     @property
     def home(self) -> str:
-        """The folder that is ours: <git common dir>/loopx."""
+        """Our own folder: <git common dir>/loopx."""
         return os.path.join(self.common_dir, "loopx")
 
     @cached_property
@@ -42,7 +44,7 @@ class Repository:
         return config_of(self.cwd, self.env)
 
     def values(self, key: str) -> list[str]:
-        """Every value of a configuration key, the last one being the one in force."""
+        """Every value of a configuration key. The last one is in force."""
         return [value for _, name, value in self.config if name == key]
 
     def value(self, key: str) -> str | None:
@@ -109,7 +111,7 @@ class Repository:
         return url
 
     def committer(self) -> tuple[str, str]:
-        """(name, e-mail) under which the user commits here; a neutral one when none is set."""
+        """(name, e-mail) of the user's commits here; a neutral identity when none is set."""
         done = git(["var", "GIT_COMMITTER_IDENT"], cwd=self.cwd, env=self.env, timeout=LOCAL_TIMEOUT)
         match = re.match(r"(.*?) ?<([^<>\n]*)> [0-9]+ [+-][0-9]{4}$", done.text.strip()) if not done.code else None
         if match is None or not match[1].strip() or not match[2].strip():
@@ -144,8 +146,10 @@ def is_path(url: str) -> bool:
 
 
 def host_path(url: str) -> str | None:
-    """`host/owner/repo` of a network URL, the same for every spelling (ssh, https, git, scp-like); None for a
-    path or a file:// URL."""
+    """`host/owner/repo` of a network URL, equal for every spelling (ssh, https, git, scp-like).
+
+    None for a path or a file:// URL.
+    """
     match = _URL.fullmatch(url)
     if match is not None:
         if match[1].lower() == "file":
@@ -161,7 +165,7 @@ def host_path(url: str) -> str | None:
 
 
 def open_repository(folder: str, env: Mapping[str, str]) -> Repository:
-    """The repository that `folder` lies in; NotInitialised with the next command when there is none."""
+    """The repository that contains `folder`. Raises NotInitialised, with the next command, when there is none."""
     if not os.path.isdir(folder):
         raise UsageError(f"there is no folder {folder!r}", hint="-C DIR takes an existing folder")
     args = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-object-format",

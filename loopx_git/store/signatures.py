@@ -20,11 +20,10 @@ TIMEOUT = 10.0
 
 
 class Verifier:
-    """Verifies signatures against the lines of an allowed_signers file, as ssh-keygen reads one: the principal is the
-    agent's id, or the e-mail address of a person.
+    """Verifies signatures against the lines of an allowed_signers file, as ssh-keygen reads it.
 
-    A key must be valid at the commit's own time, or at `now` where that is given: a commit's time is what its writer
-    says.
+    The principal is the agent's id, or the e-mail address of a person. A key must be valid at the commit's time. With
+    `now` it must be valid at that time instead, because the writer chooses a commit's time.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Signatures of coordination commits, by the program that git itself would use."""
+"""Signatures of coordination commits, made by the program that git would use."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TIMEOUT = 10.0
 
 
 def signer(repository: Repository, env: Mapping[str, str]) -> Callable[[bytes], str]:
-    """A function that signs commit content with the user's gpg.format and user.signingKey.
+    """A function that signs a commit's content with the user's gpg.format and user.signingKey.
 
-    git signs (`git commit-tree -S` of the very same commit), we take the signature: so every format that git knows
-    works. A signer that fails or does not answer is RemoteFailure (14), and nothing has been written.
+    git signs a copy of the commit (`git commit-tree -S`), and the signature is taken from it: every format of git
+    works. Raises RemoteFailure (14) when the signer fails or does not answer; nothing has been written then.
     """
 
     def sign(content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Errors of the operating system as errors of the place where they happened: no bug of ours, and a file by name."""
+"""Errors of the operating system as errors that name the file."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _HINTS = {
 
 
 def is_system(error: BaseException) -> bool:
-    """Whether an exception tells of the operating system or of files that git cannot read."""
+    """True for an exception of the operating system, or about files that git cannot read."""
     return isinstance(error, OSError | MemoryError) or type(error).__module__.startswith(("pygit2", "_pygit2"))
 
 
 def of_system(error: BaseException, place: str) -> InvalidState:
-    """InvalidState for an error of the system; `place` is the folder at work, for one that names no file."""
+    """InvalidState for an error of the system. `place` is the current folder, for an error that names no file."""
     number = getattr(error, "errno", None)
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     named = getattr(error, "filename", None)
@@ -43,7 +43,7 @@ def of_system(error: BaseException, place: str) -> InvalidState:
 
 @contextmanager
 def system_errors(place: str) -> Iterator[None]:
-    """Turn what the system refuses inside into InvalidState that names the file."""
+    """Turn errors of the system inside the block into InvalidState that names the file."""
     try:
         yield
     except LoopXError:
@@ -55,8 +55,10 @@ def system_errors(place: str) -> Iterator[None]:
 
 
 def noted(notes: list[str], keep: Callable[[], object], *, what: str = "written") -> None:
-    """Write something down about an outcome that is settled; `what` is the outcome in one word. Where that fails, it
-    becomes one of the `notes`: what was pushed or refused stands, and the next command reads it anew."""
+    """Store something about a settled outcome; `what` is the outcome in one word.
+
+    A failure becomes one of the `notes`: the outcome stands, and the next command reads it again.
+    """
     try:
         with system_errors("the git directory"):
             keep()

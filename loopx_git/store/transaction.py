@@ -1,7 +1,7 @@
 """The compare-and-swap transaction, written without I/O.
 
-A generator yields what it wants done and is told the outcome; `driver` does it for real, tests do it with chosen
-outcomes, faults and schedules. The order of the steps is the whole argument for safety: see docs/concurrency.md.
+A generator yields its requests and receives the results. `driver` carries them out; tests answer with chosen results,
+faults and schedules. The order of the steps makes it safe: see docs/concurrency.md.
 """
 
 from __future__ import annotations
@@ -82,9 +82,12 @@ Step = KnownTip | Fetch | Decide | Build | Push | FindLanded | Wait | Elapsed | 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one transaction, in seconds. `fresh_after` is when a commit is rebuilt because the times in it
-    have grown old (a quarter of the ttl). `patience` is the least wait before a remote that is overloaded, or cannot
-    be read, is asked again; it doubles up to `longest_patience`."""
+    """Bounds of one transaction, in seconds.
+
+    `fresh_after`: a commit is rebuilt after that time (a quarter of the ttl), because its times are old. `patience`:
+    the least wait before asking again a remote that is overloaded or cannot be read; it doubles up to
+    `longest_patience`.
+    """
 
     budget: float = 30.0
     fresh_after: float = 1800.0
@@ -98,9 +101,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a transaction ended. `oid` is the commit that landed (None: nothing was written), `tip` the last tip
-    seen, `confirmed` False when the landing was found in history rather than acknowledged: the caller then
-    looks whether the tip still says so."""
+    """How a transaction ended.
+
+    `oid` is the commit that landed (None: nothing was written), `tip` the last tip seen. `confirmed` is False when
+    the landing was found in history and not acknowledged: the caller then checks whether the tip still says so.
+    """
 
     changes: tuple[ChangeSet, ...]
     tip: str | None
@@ -127,9 +132,9 @@ Steps = Generator[Step, Any, Result]
 
 
 def transaction(limits: Limits, *, dry_run: bool = False, resumed: bool = False) -> Steps:
-    """Decide, build, push; on a moved tip decide again. Raises the typed refusal or failure.
+    """Decide, build, push; decide again on a moved tip. Raises the refusal or failure.
 
-    `resumed` tells that commits of an earlier run of the same request may still land.
+    `resumed`: commits of an earlier run of the same request may still land.
     """
     course = _Course(unknown=resumed)
     tip: str | None = yield KnownTip()
@@ -205,7 +210,7 @@ def _publish(
                 yield Forget()
                 raise _overloaded(course)
         if pushed.kind in (PushKind.LOST, PushKind.REJECTED):
-            # Others are at it: wait first, then look, so that the tip we decide on is as new as can be.
+            # Others are pushing: wait first, then fetch, so that the next decision is on the newest tip.
             yield Wait(_backoff(limits, course.losses))
         fetched: Fetched = yield Fetch()
         now: float = yield Elapsed()
@@ -228,7 +233,7 @@ def _publish(
                 yield Forget()
             raise _declined(pushed)
         if fetched.error is None and pushed.kind in (PushKind.LOST, PushKind.REJECTED, PushKind.BROKEN):
-            # Only where the tip was read and had not moved: what nobody looked at is not a fault of the server yet.
+            # Only if the tip was read and had not moved: without a look it is not yet a fault of the server.
             course.rejections.append(now)
         fault = _fault(limits, course)
         over = over or now >= limits.budget or (fetched.lasting and not course.unknown)

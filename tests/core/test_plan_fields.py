@@ -395,7 +395,7 @@ def test_a_transfer_needs_a_receiver(world: World) -> None:
         (SetPolicy("claims.nope", "1"), 2, "not a policy key"),
         (SetPolicy("claims.ttl", "soon"), 2, "claims.ttl"),
         (SetPolicy("claims.ttl", "31d"), 2, "out of bounds"),
-        (SetPolicy("claims.skew", "none"), 2, "no allowance"),
+        (SetPolicy("claims.skew", "none"), 2, "not an allowance"),
         (SetPolicy("claims.max_attempts", "0"), 2, "whole number"),
         (SetPolicy("claims.scope_overlap", "maybe"), 2, "none of refuse, allow"),
         (SetPolicy("peers.auto_register", "yes"), 2, "none of true, false"),
