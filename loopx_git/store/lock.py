@@ -57,7 +57,7 @@ def locked(
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if stays or _is_at(handle, path):
                     break
-                # Its owner removed the file after we opened it and before we locked it. The next one makes a new file.
+                # Its owner removed the file after we opened it and before we locked it: open a new one.
                 newer = _opened(path)
                 _close(handle)
                 handle = newer
