@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from loopx_git.client.connect import Hooks
     from loopx_git.client.views import Reading
 
+#: What `--json` prints, or the function that makes it.
+Payload = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+
 
 def _one_agent(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
     """The agent that the three spellings name; two different ones are no one's command."""
@@ -141,16 +144,21 @@ class Face:
         self.output.err.write(f"loopx: {safe(text)}\n")
         self.output.err.flush()
 
-    def emit(self, kind: str, payload: Mapping[str, Any], lines: list[str], reading: Reading | None = None) -> None:
-        """Print the result; a read adds how old it is."""
+    def emit(self, kind: str, payload: Payload, lines: list[str], reading: Reading | None = None) -> None:
+        """Print the result; a read adds how old it is. A `payload` that is a function is called only for `--json`."""
         warnings = [] if reading is None else list(reading.warnings)
         for warning in dict.fromkeys([*warnings, *(self._client.notes if self._client is not None else ())]):
             self.output.warn(warning)
         if reading is not None:
             self.changes = False
-            age = None if reading.age == float("inf") else round(reading.age, 1)
-            payload = {**payload, "age_s": age, "tip": reading.tip}
-        self.output.emit(kind, payload, lines)
+        if self.output.as_json:
+            values = payload() if callable(payload) else payload
+            if reading is not None:
+                age = None if reading.age == float("inf") else round(reading.age, 1)
+                values = {**values, "age_s": age, "tip": reading.tip}
+            self.output.emit(kind, values, ())
+        else:
+            self.output.emit(kind, {}, lines)
         if reading is not None and not self.output.as_json and not reading.warnings:
             self._tell_age(reading.age)
 

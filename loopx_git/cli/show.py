@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from loopx_git.cli.cells import cut
 from loopx_git.cli.output import Output, relative, safe
@@ -11,6 +12,9 @@ from loopx_git.client.views import LeaseView, News, TodoView, plain
 from loopx_git.core.lease import LeaseState
 from loopx_git.core.query import Wait
 from loopx_git.core.times import format_duration, format_time
+
+if TYPE_CHECKING:
+    from loopx_git.cli.face import Face
 
 #: Longest title of a todo that another one waits for.
 WAIT_MAX = 32
@@ -115,6 +119,12 @@ def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
     if view.acquired:
         lines.append(f"  {lease_words(view.lease, now)}")
     return [*lines, *told_lines(view)]
+
+
+def emit_outcome(face: Face, view: TodoView, done: str, *, dry_run: bool, more: Sequence[str] = ()) -> None:
+    """Print what a write did to one todo; `more` are further lines for people."""
+    lines = [*outcome_lines(view, done, face.client.moment().now), *more]
+    face.emit("todo", lambda: {**view.as_json(), "dry_run": dry_run}, lines)
 
 
 def told_lines(view: TodoView) -> list[str]:

@@ -25,13 +25,11 @@ class TodoSubmit:
 
     def _on(
         self, operation: Operation, todo_id: str, agent_id: str | None, session: str | None, dry_run: bool,
-        *, claim: bool = False, **more: Any,
+        **more: Any,
     ) -> TodoView:  # fmt: skip
         command = OnTodo(operation, todo_id, **more)
         actor = self._client.connection.actor(agent_id, session)
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"todo {operation} {todo_id}")
-        if claim:
-            self._client.confirm(answer, actor)
         return self._result(answer, actor, [command])[0]
 
     def _result(self, answer: Any, actor: Actor, commands: Sequence[Any]) -> Sequence[TodoView]:

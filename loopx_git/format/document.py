@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopx_git.core.todo import FILE_MAX
@@ -152,7 +152,9 @@ class _Source(NamedTuple):
     block: Block
 
 
+@lru_cache(maxsize=256)
 def _source(data: bytes) -> _Source:
+    # The same bytes are read by planner, encoder, check and view: parsed once, and nobody changes what comes of it.
     if len(data) > MAX_BYTES:
         raise Refusal(1, f"the file has {len(data)} bytes; {MAX_BYTES} are allowed, move text elsewhere")
     try:

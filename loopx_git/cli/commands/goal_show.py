@@ -36,4 +36,4 @@ def main(face: Face, goal: str | None, form: str, fresh: bool, offline: bool) ->
         lines += [f"  {name:12} {count}" for name, count in sorted(view.counts.items())]
         lines += [f"  soft claims  {one.id}: {safe(', '.join(one.todo.soft_claims))}" for one in soft]
     softly = [{"todo_id": one.id, "agents": list(one.todo.soft_claims)} for one in soft]
-    face.emit("goal", {"goal": goal_json(shown, view.counts), "soft_claims": softly}, lines, reading)
+    face.emit("goal", lambda: {"goal": goal_json(shown, view.counts), "soft_claims": softly}, lines, reading)

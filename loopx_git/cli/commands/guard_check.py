@@ -42,7 +42,7 @@ def main(face: Face, staged: bool, push: bool, to: str | None, span: str | None,
     if report.effect == "warned":
         face.output.warn(f"{report.headline}; next: {report.command}")
     body = [safe(line) for line in report.lines()]
-    face.emit("guard", report.as_json(), body if report.effect != "allowed" else [*body, report.headline])
+    face.emit("guard", report.as_json, body if report.effect != "allowed" else [*body, report.headline])
     if report.effect == "denied":
         first = report.as_json()["findings"][:1]
         about = {key: first[0][key] for key in ("todo_id", "holder", "epoch", "rule")} if first else {}

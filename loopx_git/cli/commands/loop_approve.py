@@ -14,4 +14,4 @@ from loopx_git.cli.loop_lines import loop_line
 def main(face: Face, name: str, dry_run: bool) -> None:
     """Let a halted loop go on with its task. A loop cannot approve itself."""
     view = face.client.loop.approve(name, dry_run=dry_run)
-    face.emit("loop", {**view.as_json(), "dry_run": dry_run}, [loop_line(view, face.client.moment().now)])
+    face.emit("loop", lambda: {**view.as_json(), "dry_run": dry_run}, [loop_line(view, face.client.moment().now)])

@@ -58,7 +58,7 @@ def main(
     if dry_run and view.claim is not None:
         former = f", taken over from {view.former}" if view.former else ""
         lines.append(f"  lease {view.claim.id}, no time bound{former}")
-    face.emit("loop", {**view.as_json(), "dry_run": dry_run}, lines if view.acquired else [])
+    face.emit("loop", lambda: {**view.as_json(), "dry_run": dry_run}, lines if view.acquired else [])
 
 
 def _word(error: LoopXError, task: str) -> str:

@@ -15,4 +15,4 @@ from loopx_git.cli.loop_lines import loop_line
 def main(face: Face, name: str, reason: str | None, dry_run: bool) -> None:
     """Stop a loop until somebody approves. It keeps its task."""
     view = face.client.loop.halt(name, reason=reason, dry_run=dry_run)
-    face.emit("loop", {**view.as_json(), "dry_run": dry_run}, [loop_line(view, face.client.moment().now)])
+    face.emit("loop", lambda: {**view.as_json(), "dry_run": dry_run}, [loop_line(view, face.client.moment().now)])

@@ -16,4 +16,4 @@ def main(face: Face, fresh: bool, offline: bool) -> None:
     found, reading = face.client.loop.list(fresh=fresh, offline=offline)
     now = face.client.moment().now
     lines = [loop_line(view, now) for view in found] or ["no loops: git loopx loop create NAME"]
-    face.emit("loops", {"loops": [view.as_json() for view in found]}, lines, reading)
+    face.emit("loops", lambda: {"loops": [view.as_json() for view in found]}, lines, reading)

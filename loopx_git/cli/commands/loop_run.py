@@ -55,7 +55,7 @@ def main(
             if ticks == most or pause(inbox, every * (0.5 + face.client.connection.hooks.jitter())):
                 break
     view, reading = face.client.loop.show(name)
-    face.emit("loop", {**view.as_json(), "ticks": ticks}, [], reading)
+    face.emit("loop", lambda: {**view.as_json(), "ticks": ticks}, [], reading)
 
 
 def _say(face: Face, error: LoopXError) -> None:

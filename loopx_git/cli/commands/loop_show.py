@@ -23,4 +23,4 @@ def main(face: Face, name: str, fresh: bool, offline: bool) -> None:
     lines.append(f"  created     {format_time(loop.created_at)} by {safe(loop.created_by)}")
     if loop.reason:
         lines.append(f"  reason      {safe(loop.reason)}")
-    face.emit("loop", view.as_json(), lines, reading)
+    face.emit("loop", view.as_json, lines, reading)

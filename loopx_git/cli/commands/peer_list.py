@@ -19,4 +19,4 @@ def main(face: Face, fresh: bool, offline: bool) -> None:
         f"{peer.agent:{width}}  {peer.kind.value:5}  {peer.status.value:7}  {', '.join(peer.capabilities) or '-'}"
         for peer in peers
     ]
-    face.emit("peers", {"peers": [peer_json(peer) for peer in peers]}, lines or ["no peers"], reading)
+    face.emit("peers", lambda: {"peers": [peer_json(peer) for peer in peers]}, lines or ["no peers"], reading)

@@ -18,4 +18,4 @@ def main(face: Face, branch: str) -> None:
         held = f" (held by {edit.held})" if edit.held else ""
         said = f"refused: {edit.refused}" if edit.refused else "nothing to do" if not edit.commands else "fine"
         lines.append(safe(f"{edit.path}{held}: {said}"))
-    face.emit("proposal", proposal.as_json(), lines or ["it proposes nothing"])
+    face.emit("proposal", proposal.as_json, lines or ["it proposes nothing"])

@@ -41,7 +41,7 @@ def main(face: Face, base: str, head: str, strict: bool, github: bool) -> None:
 
             with open(summary, "a", encoding="utf-8") as file:
                 file.write(summary_of(verdict))
-    face.emit("review", verdict.as_json(), lines)
+    face.emit("review", verdict.as_json, lines)
     if not verdict.ok:
         wrong = sum(1 for finding in verdict.findings if finding.level == "error")
         raise CheckFailed(

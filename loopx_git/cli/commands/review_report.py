@@ -31,4 +31,4 @@ def main(face: Face, base: str, head: str, form: str) -> None:
         text = page(found)
     else:
         text = json.dumps(found.as_json(), indent=1) + "\n"
-    face.emit("report", found.as_json(), text.rstrip("\n").split("\n"))
+    face.emit("report", found.as_json, text.rstrip("\n").split("\n"))

@@ -20,4 +20,4 @@ def main(face: Face, todo: str, goal_id: str | None, ttl: str | None, no_ttl: bo
     view = acquire(face.client, todo, goal_id=goal_id, ttl=duration("none" if no_ttl else ttl, "--ttl"))
     told = {name: view.facts[name] for name in ("former", "handover", "warnings") if view.facts.get(name)}
     lines = [f"{view.lease.id}: {lease_words(view.lease, face.client.moment().now)}", *told_lines(view)]
-    face.emit("lease", {"lease": view.lease.as_json(), **told}, lines)
+    face.emit("lease", lambda: {"lease": view.lease.as_json(), **told}, lines)

@@ -16,4 +16,4 @@ def main(face: Face, lease: str | None, fresh: bool, offline: bool) -> None:
     """Show a lease record and its state by the wall clock."""
     view = face.client.task_lease.inspect(needed_lease(lease), fresh=fresh, offline=offline)
     line = f"{view.id}: {lease_words(view, face.client.moment().now)}"
-    face.emit("lease", {"lease": view.as_json()}, [line], face.client.reading)
+    face.emit("lease", lambda: {"lease": view.as_json()}, [line], face.client.reading)

@@ -11,4 +11,6 @@ from loopx_git.cli.show import lease_words
 def main(face: Face, lease: str | None) -> None:
     """Release a lease, named todo@epoch or by its todo."""
     view = face.client.task_lease.release(needed_lease(lease))
-    face.emit("lease", {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"])
+    face.emit(
+        "lease", lambda: {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"]
+    )

@@ -24,8 +24,8 @@ def main(face: Face, lease: str | None, every: bool, ttl: str | None) -> None:
         line = f"renewed {len(renewed)}: {', '.join(renewed)}" if renewed else "this session holds nothing"
         heard = [item for name in renewed for item in face.client.task_lease.news(name.partition("@")[0])]
         told = [f"{item.todo} {words}" for item, words in zip(heard, news_lines(heard), strict=True)]
-        face.emit("leases", {"renewed": renewed, "news": [item.as_json() for item in heard]}, [line, *told])
+        face.emit("leases", lambda: {"renewed": renewed, "news": [item.as_json() for item in heard]}, [line, *told])
         return
     view = face.client.task_lease.renew(lease, ttl=duration(ttl, "--ttl"))
     lines = [f"{view.id}: {lease_words(view, face.client.moment().now)}", *news_lines(view.news)]
-    face.emit("lease", {"lease": view.as_json(), "news": view.news_json()}, lines)
+    face.emit("lease", lambda: {"lease": view.as_json(), "news": view.news_json()}, lines)

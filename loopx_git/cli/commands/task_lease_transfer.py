@@ -14,4 +14,6 @@ from loopx_git.cli.show import lease_words
 def main(face: Face, lease: str | None, to: str) -> None:
     """Hand a lease over to another agent; the epoch rises and its next write binds its session."""
     view = face.client.task_lease.transfer(needed_lease(lease), to)
-    face.emit("lease", {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"])
+    face.emit(
+        "lease", lambda: {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"]
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, text_of
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome
 from loopx_git.errors import UsageError
 
 
@@ -47,4 +47,4 @@ def main(
         validate=words_of(validate, "--validate"),
         dry_run=dry_run,
     )  # fmt: skip
-    face.emit("todo", {**view.as_json(), "dry_run": dry_run}, outcome_lines(view, "added", face.client.moment().now))
+    emit_outcome(face, view, "added", dry_run=dry_run)

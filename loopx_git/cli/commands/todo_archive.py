@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, todo_argument
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome
 
 
 @command("archive", example="git loopx todo archive todo_ab12cd34ef56")
@@ -14,5 +14,4 @@ from loopx_git.cli.show import outcome_lines
 def main(face: Face, todo: str, goal_id: str | None, dry_run: bool) -> None:
     """Put a todo away that has ended. Its id and alias stay reserved."""
     view = face.client.todo.archive(todo, goal_id=goal_id, dry_run=dry_run)
-    payload = {**view.as_json(), "dry_run": dry_run}
-    face.emit("todo", payload, outcome_lines(view, "archived", face.client.moment().now))
+    emit_outcome(face, view, "archived", dry_run=dry_run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, todo_argument
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome
 
 
 @command("cancel", example="git loopx todo cancel todo_ab12cd34ef56 --note 'no longer needed'")
@@ -29,5 +29,4 @@ def main(
     view = face.client.todo.cancel(
         todo, goal_id=goal_id, epoch=epoch, note=note, force=force, reason=reason, dry_run=dry_run
     )
-    payload = {**view.as_json(), "dry_run": dry_run}
-    face.emit("todo", payload, outcome_lines(view, "cancelled", face.client.moment().now))
+    emit_outcome(face, view, "cancelled", dry_run=dry_run)

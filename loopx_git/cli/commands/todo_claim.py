@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, duration, todos_argument
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome, outcome_lines
 
 
 @command("claim", example="git loopx todo claim todo_ab12cd34ef56 --agent codex-1 --ttl 45m")
@@ -27,12 +27,10 @@ def main(
         todos, goal_id=goal_id, ttl=duration("none" if no_ttl else ttl, "--ttl"), resume=resume, soft=soft,
         dry_run=dry_run,
     )  # fmt: skip
-    now = face.client.moment().now
-    lines = []
-    for view in views:
-        done = "claimed softly" if view.facts.get("soft") else "claimed"
-        lines += outcome_lines(view, done, now)
+    done = ["claimed softly" if view.facts.get("soft") else "claimed" for view in views]
     if len(views) == 1:
-        face.emit("todo", {**views[0].as_json(), "dry_run": dry_run}, lines)
+        emit_outcome(face, views[0], done[0], dry_run=dry_run)
         return
-    face.emit("claims", {"claims": [view.as_json() for view in views], "dry_run": dry_run}, lines)
+    now = face.client.moment().now
+    lines = [line for view, verb in zip(views, done, strict=True) for line in outcome_lines(view, verb, now)]
+    face.emit("claims", lambda: {"claims": [view.as_json() for view in views], "dry_run": dry_run}, lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, todo_argument
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome
 
 
 @command("complete", example="git loopx todo complete todo_ab12cd34ef56 --note 'merged as #12'")
@@ -33,7 +33,7 @@ def main(
         todo, goal_id=goal_id, epoch=epoch, note=note, successor=successor, successor_title=successor_title,
         dry_run=dry_run, sink=sink,
     )  # fmt: skip
-    lines = outcome_lines(view, "completed", face.client.moment().now)
-    if view.todo.successor and not view.facts.get("unchanged"):
-        lines.append(f"  carried on by {view.todo.successor}")
-    face.emit("todo", {**view.as_json(), "dry_run": dry_run}, lines)
+    linked = bool(view.todo.successor) and not view.facts.get("unchanged")
+    emit_outcome(
+        face, view, "completed", dry_run=dry_run, more=[f"  carried on by {view.todo.successor}"] if linked else ()
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, todo_argument
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome
 from loopx_git.errors import UsageError
 
 
@@ -35,9 +35,4 @@ def main(
             todo, goal_id=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason,
             dry_run=dry_run,
         )  # fmt: skip
-    payload = {**view.as_json(), "dry_run": dry_run}
-    face.emit(
-        "todo",
-        payload,
-        outcome_lines(view, "completed" if status == "completed" else "released", face.client.moment().now),
-    )
+    emit_outcome(face, view, "completed" if status == "completed" else "released", dry_run=dry_run)

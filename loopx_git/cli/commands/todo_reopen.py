@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, todo_argument
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome
 
 
 @command("reopen", example="git loopx todo reopen todo_ab12cd34ef56 --note 'the bug is back'")
@@ -15,5 +15,4 @@ from loopx_git.cli.show import outcome_lines
 def main(face: Face, todo: str, goal_id: str | None, note: str | None, dry_run: bool) -> None:
     """Open a todo again that has ended, is blocked or needs a human, and that nobody holds."""
     view = face.client.todo.reopen(todo, goal_id=goal_id, note=note, dry_run=dry_run)
-    payload = {**view.as_json(), "dry_run": dry_run}
-    face.emit("todo", payload, outcome_lines(view, "reopened", face.client.moment().now))
+    emit_outcome(face, view, "reopened", dry_run=dry_run)

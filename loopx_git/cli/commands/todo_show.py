@@ -15,4 +15,4 @@ from loopx_git.cli.show import todo_lines
 def main(face: Face, todo: str, goal_id: str | None, fresh: bool, offline: bool) -> None:
     """Show one todo with its lease and notes. TODO is an id, a prefix of 4 digits or more, or an alias."""
     view, reading = face.client.todo.show(todo, goal_id=goal_id, fresh=fresh, offline=offline)
-    face.emit("todo", view.as_json(), todo_lines(face.output, view, face.client.moment().now), reading)
+    face.emit("todo", view.as_json, todo_lines(face.output, view, face.client.moment().now), reading)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, todo_argument
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome
 
 
 @command("supersede", example="git loopx todo supersede todo_ab12cd34ef56 --by-title 'rewrite the parser'")
@@ -41,5 +41,4 @@ def main(
         reason=reason,
         dry_run=dry_run,
     )
-    payload = {**view.as_json(), "dry_run": dry_run}
-    face.emit("todo", payload, outcome_lines(view, "superseded", face.client.moment().now))
+    emit_outcome(face, view, "superseded", dry_run=dry_run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from loopx_git.cli.face import Face, command, todo_argument
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome
 
 
 @command(
@@ -33,5 +33,4 @@ def main(
     view = face.client.todo.transfer(
         todo, goal_id=goal_id, to=to, epoch=epoch, note=note, force=force, reason=reason, dry_run=dry_run
     )
-    payload = {**view.as_json(), "dry_run": dry_run}
-    face.emit("todo", payload, outcome_lines(view, "transferred", face.client.moment().now))
+    emit_outcome(face, view, "transferred", dry_run=dry_run)

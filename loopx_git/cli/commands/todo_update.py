@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from loopx_git.cli.face import Face, command, text_of, todo_argument
-from loopx_git.cli.show import outcome_lines
+from loopx_git.cli.show import emit_outcome
 from loopx_git.errors import UsageError
 
 #: Flags that set a field: parameter -> attribute of the todo.
@@ -107,5 +107,4 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
             refuse_assignment(face.client, todo, agent, goal_id=goal_id, changes=changes)
         view = face.client.todo.update(todo, goal_id=goal_id, note=note, agent_id=agent, **rest, **fields)
         done = "updated"
-    payload = {**view.as_json(), "dry_run": rest["dry_run"]}
-    face.emit("todo", payload, outcome_lines(view, done, face.client.moment().now))
+    emit_outcome(face, view, done, dry_run=rest["dry_run"])
