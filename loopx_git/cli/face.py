@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from loopx_git.client.client import Client
     from loopx_git.client.connect import Hooks
     from loopx_git.client.views import Reading
+    from loopx_git.core.times import Unset
 
 #: What `--json` prints, or the function that makes it.
 Payload = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
@@ -322,12 +323,12 @@ def complete_todo(context: click.Context, _: click.Parameter, incomplete: str) -
     return todos_like(context, incomplete)
 
 
-def duration(text: str | None, flag: str) -> int | str | None:
-    """Seconds of a duration flag, None for `none`, "unset" when it was not given."""
-    from loopx_git.core.times import parse_duration
+def duration(text: str | None, flag: str) -> int | Unset | None:
+    """Seconds of a duration flag, None for `none`, UNSET when it was not given."""
+    from loopx_git.core.times import UNSET, parse_duration
 
     if text is None:
-        return "unset"
+        return UNSET
     if flag == "--ttl" and text.isascii() and text.isdigit() and len(text) <= 2 and 0 < int(text) < 60:
         # Plain seconds are a duration, but a lease of less than a minute is mostly a slip of who thinks in minutes.
         raise UsageError(f"{flag} {text}: minutes or seconds?", hint=f"{flag} {int(text)}m, or {flag} {int(text)}s")

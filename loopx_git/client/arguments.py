@@ -14,7 +14,7 @@ from functools import wraps
 from itertools import islice
 from typing import Any, TypeVar
 
-from loopx_git.core.times import parse_duration, parse_time, to_milliseconds
+from loopx_git.core.times import UNSET, parse_duration, parse_time, to_milliseconds
 from loopx_git.errors import UsageError
 
 #: Most items of a list, and most words of a command to start: past any sane use, and before memory runs out.
@@ -73,9 +73,12 @@ def whole(name: str, value: Any) -> Any:
 
 
 def duration(name: str, value: Any) -> Any:
-    """Seconds as an int, None for no bound, or "unset": from seconds, a timedelta, or text such as 45m."""
-    if value is None or (isinstance(value, str) and value == "unset"):
-        return None if value is None else "unset"
+    """Seconds as an int, None for no bound, or UNSET (also spelled "unset"): from seconds, a timedelta, or text such
+    as 45m."""
+    if value is None:
+        return None
+    if value is UNSET or (isinstance(value, str) and value == UNSET.value):
+        return UNSET
     if isinstance(value, timedelta):
         value = value.total_seconds()
     if isinstance(value, str):

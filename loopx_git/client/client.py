@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.base import BaseClient
+from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import NotYourClaim
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Client(BaseClient):
 
     def hold(
         self, todo_id: str, *, agent_id: str | None = None, goal_id: str | None = None,
-        ttl: int | str | None = "unset", resume: bool = False,
+        ttl: Ttl = UNSET, resume: bool = False,
         on_lost: Callable[[NotYourClaim], None] | None = None,
     ) -> Hold:  # fmt: skip
         """A context manager: it claims a todo under its own session and renews the claim in the background.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from loopx_git.client.keep import Keeper
 from loopx_git.client.take import take
 from loopx_git.client.todos import Todos
+from loopx_git.core.times import Ttl
 from loopx_git.errors import NotYourClaim
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Hold:
     """
 
     def __init__(
-        self, client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, ttl: int | str | None,
+        self, client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, ttl: Ttl,
         resume: bool, on_lost: Callable[[NotYourClaim], None] | None,
     ) -> None:  # fmt: skip
         self._resume = resume

@@ -10,6 +10,7 @@ from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import resolve
 from loopx_git.core.peer import Peer, PeerStatus
 from loopx_git.core.query import Skipped, contended, covering, fitting
+from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Before(Protocol):
 
 def pick(
     client: BaseClient, *, claim: Callable[..., TodoView] | None, agent_id: str | None = None,
-    session: str | None = None, goal_id: str | None = None, ttl: int | str | None = "unset",
+    session: str | None = None, goal_id: str | None = None, ttl: Ttl = UNSET,
     dry_run: bool = False, fresh: bool = False, offline: bool = False, before: Before | None = None,
 ) -> Picked:  # fmt: skip
     """The next todo for the caller; NotFound when nothing fits, saying what was passed over. `claim` is

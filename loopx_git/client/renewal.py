@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from loopx_git.core.commands import OnTodo, RenewAll
 from loopx_git.core.table import Operation
+from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def renew(
-    client: BaseClient, lease_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,
+    client: BaseClient, lease_id: str, *, ttl: Ttl = UNSET, agent_id: str | None = None,
     session: str | None = None,
 ) -> Answer:  # fmt: skip
     """Renew a lease by its name (todo@epoch, or the todo alone); `ttl` in seconds, None for no bound, "unset" for

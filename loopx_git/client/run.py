@@ -12,6 +12,7 @@ from loopx_git.client.settle import Outcome, Table, parse, settle
 from loopx_git.client.take import Taken, granted, known, preview, take
 from loopx_git.client.todos import Todos
 from loopx_git.client.workplace import BadPlace, Workplace, clear
+from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import Contention, LoopXError, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Run:
 
 def run(
     client: BaseClient, argv: Sequence[str], *, todo_id: str | None = None, agent_id: str | None = None,
-    goal_id: str | None = None, ttl: int | str | None = "unset", resume: bool = False, on_exit: str | None = None,
+    goal_id: str | None = None, ttl: Ttl = UNSET, resume: bool = False, on_exit: str | None = None,
     branch: bool = False, worktree: bool = False, keep_worktree: bool = False, grace: float = GRACE,
     inbox: Inbox | None = None, passed: dict[str, BadPlace] | None = None,
     say: Callable[[str], None] = lambda text: None,
@@ -74,7 +75,7 @@ def run(
 
 def _of(
     client: BaseClient, todo_id: str, places: Places, agent: str | None, goal: str | None, session: str,
-    ttl: int | str | None, resume: bool,
+    ttl: Ttl, resume: bool,
 ) -> Taken:  # fmt: skip
     """One todo by name: what refuses the claim is said before anything is prepared."""
     who: dict[str, Any] = {"agent_id": agent, "goal_id": goal, "session": session, "ttl": ttl, "resume": resume}
@@ -97,9 +98,7 @@ def _of(
         raise
 
 
-def _next(
-    client: BaseClient, places: Places, agent: str | None, goal: str | None, session: str, ttl: int | str | None
-) -> Taken:
+def _next(client: BaseClient, places: Places, agent: str | None, goal: str | None, session: str, ttl: Ttl) -> Taken:
     from loopx_git.client.pick import pick
 
     began = client.connection.hooks.clock.counting()

@@ -9,6 +9,7 @@ from loopx_git.client.renewal import renew
 from loopx_git.client.todos import Todos
 from loopx_git.core import resolve
 from loopx_git.core.lease import margin
+from loopx_git.core.times import Ttl
 from loopx_git.errors import HeldByAnother, NotFound, NotYourClaim
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Taken:
 
 def take(
     client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str,
-    ttl: int | str | None, resume: bool, way_on: str,
+    ttl: Ttl, resume: bool, way_on: str,
 ) -> Taken:  # fmt: skip
     """Claim the todo for `session`. What the caller's own session (of `todo claim`, say) holds already is gone on
     with instead: renewed, under the same epoch. Another session of the same agent keeps it, unless `resume`.
@@ -62,7 +63,7 @@ def take(
 
 def preview(
     client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str,
-    ttl: int | str | None, resume: bool, way_on: str,
+    ttl: Ttl, resume: bool, way_on: str,
 ) -> TodoView:  # fmt: skip
     """The todo, if `take` would get it at the tip as it is now; its errors if not. Nothing is written."""
     if _own_session(client, todo_id, goal_id, agent_id) is None:
@@ -112,7 +113,7 @@ def _name(client: BaseClient, agent_id: str | None) -> str | None:
 
 
 def _gone_on(
-    client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: int | str | None
+    client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: Ttl
 ) -> Taken:
     began = client.connection.hooks.clock.counting()
     renew(client, todo_id, ttl=ttl, agent_id=agent_id, session=session)

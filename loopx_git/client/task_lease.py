@@ -11,6 +11,7 @@ from loopx_git.client.news import news
 from loopx_git.client.renewal import renew, renew_all, split
 from loopx_git.client.todos import Todos
 from loopx_git.client.views import LeaseView, News, TodoView
+from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import LoopXError, NotFound, NotYourClaim, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class TaskLease:
         self._client, self._todos = client, Todos(client)
 
     def acquire(
-        self, todo_id: str, *, ttl: int | str | None = "unset", agent_id: str | None = None,
+        self, todo_id: str, *, ttl: Ttl = UNSET, agent_id: str | None = None,
         session: str | None = None,
     ) -> LeaseView:  # fmt: skip
         """Claim exclusively. `ttl` is in seconds, None for no bound.
@@ -36,7 +37,7 @@ class TaskLease:
         return acquire(self._client, todo_id, ttl=ttl, agent_id=agent_id, session=session).lease
 
     def renew(
-        self, lease_id: str | None = None, *, todo_id: str | None = None, ttl: int | str | None = "unset",
+        self, lease_id: str | None = None, *, todo_id: str | None = None, ttl: Ttl = UNSET,
         agent_id: str | None = None, session: str | None = None,
     ) -> LeaseView:  # fmt: skip
         """Renew a lease, by its id (todo@epoch) or its todo. `ttl` is in seconds.
@@ -116,14 +117,14 @@ def acquire(
     client: BaseClient,
     todo_id: str,
     *,
-    ttl: int | str | None,
+    ttl: Ttl,
     agent_id: str | None = None,
     session: str | None = None,
     goal_id: str | None = None,
 ) -> TodoView:
     """As `task_lease.acquire`, with all that a claim tells: the former holder, warnings."""
     view = Todos(client).claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, goal_id=goal_id, exclusive=True)
-    if view.acquired or ttl in ("unset", view.lease.ttl):
+    if view.acquired or ttl in (UNSET, view.lease.ttl):
         return view
     return replace(view, lease=TaskLease(client).renew(view.lease.id, ttl=ttl, agent_id=agent_id, session=session))
 

@@ -15,7 +15,7 @@ from loopx_git.client.views import TodoView
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import Hold, Operation
-from loopx_git.core.times import format_duration
+from loopx_git.core.times import UNSET, Ttl, format_duration
 from loopx_git.core.todo import Status
 from loopx_git.errors import LoopXError, UsageError
 
@@ -60,7 +60,7 @@ class Todos(TodoReads, TodoLife):
 
     def claim(
         self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
-        ttl: int | str | None = "unset", resume: bool = False, soft: bool = False, exclusive: bool = False,
+        ttl: Ttl = UNSET, resume: bool = False, soft: bool = False, exclusive: bool = False,
         dry_run: bool = False,
     ) -> TodoView:  # fmt: skip
         """Claim a todo for the caller's session.
@@ -78,11 +78,11 @@ class Todos(TodoReads, TodoLife):
 
     def claim_all(
         self, todo_ids: Sequence[str], *, agent_id: str | None = None, session: str | None = None,
-        goal_id: str | None = None, ttl: int | str | None = "unset", resume: bool = False, soft: bool = False,
+        goal_id: str | None = None, ttl: Ttl = UNSET, resume: bool = False, soft: bool = False,
         exclusive: bool = False, dry_run: bool = False,
     ) -> Sequence[TodoView]:  # fmt: skip
         """Claim several todos with one push, all or nothing. `ttl` is in seconds. Raises what `todo.claim` raises."""
-        if soft and (resume or exclusive or ttl != "unset"):
+        if soft and (resume or exclusive or ttl is not UNSET):
             raise UsageError("a soft claim has no ttl and takes over nothing", hint="leave out --ttl and --resume")
         operation = Operation.SOFT if soft else Operation.RESUME if resume else Operation.CLAIM
         commands = [OnTodo(operation, todo, goal_id, ttl=ttl, exclusive=exclusive) for todo in todo_ids]
@@ -94,7 +94,7 @@ class Todos(TodoReads, TodoLife):
         views = self._result(answer, actor, commands)
         tip = answer.tip if answer.wrote else None
         for view in views:
-            if not exclusive and view.acquired is False and not isinstance(ttl, str) and ttl != view.lease.ttl:
+            if not exclusive and view.acquired is False and isinstance(ttl, int | None) and ttl != view.lease.ttl:
                 notes = self._client.connection.ledger.around.notes
                 stays = f"{view.id} is yours already and keeps its time bound ({format_duration(view.lease.ttl)})"
                 notes.append(f"{stays}; another: git loopx task-lease renew {view.id} --ttl {format_duration(ttl)}")
@@ -108,7 +108,7 @@ class Todos(TodoReads, TodoLife):
 
     def next(
         self, *, claim: bool = False, agent_id: str | None = None, session: str | None = None,
-        goal_id: str | None = None, ttl: int | str | None = "unset", dry_run: bool = False, fresh: bool = False,
+        goal_id: str | None = None, ttl: Ttl = UNSET, dry_run: bool = False, fresh: bool = False,
         offline: bool = False,
     ) -> Picked:  # fmt: skip
         """The best todo that fits the caller. With `claim`, claim it.

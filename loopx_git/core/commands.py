@@ -10,6 +10,7 @@ from typing import Any
 from loopx_git.core.loop import LoopStatus
 from loopx_git.core.peer import ClaimMode, PeerKind, PeerStatus
 from loopx_git.core.table import Operation
+from loopx_git.core.times import UNSET, Ttl
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class OnTodo:
     epoch: int | None = None
     force: bool = False
     reason: str | None = None
-    ttl: int | str | None = "unset"
+    ttl: Ttl = UNSET
     status: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     note: str | None = None

@@ -17,7 +17,7 @@ from loopx_git.core.plan_setup import subject
 from loopx_git.core.refusal import refusal, words_of
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.table import FINISHED, FORCEABLE, REASONS, Effect, Hold, Operation, Row, Verdict, look_up
-from loopx_git.core.times import check_ttl
+from loopx_git.core.times import Unset, check_ttl
 from loopx_git.core.todo import SETTABLE, Status, Todo, bad_line
 from loopx_git.errors import LoopXError, NotAllowed, UsageError
 
@@ -195,9 +195,13 @@ class _Grant:
 
     def acquire(self) -> None:
         self._conditions()
-        ttl = self.snapshot.policy.claims_ttl if self.command.ttl == "unset" else self.command.ttl
-        assert not isinstance(ttl, str)
+        ttl = self._ttl(self.snapshot.policy.claims_ttl)
         self.lease = acquired(self.lease, self.actor, ttl, self.moment, self.request)
+
+    def _ttl(self, known: int | None) -> int | None:
+        given = self.command.ttl
+        assert not isinstance(given, str)
+        return known if isinstance(given, Unset) else given
 
     def takeover(self) -> None:
         self.prev = f"{self.lease.holder}@{self.lease.epoch}"
@@ -214,9 +218,7 @@ class _Grant:
         self.todo = replace(self.todo, attempts=self.todo.attempts + 1)
 
     def renew(self) -> None:
-        ttl = self.lease.ttl_s if self.command.ttl == "unset" else self.command.ttl
-        assert not isinstance(ttl, str)
-        self.lease = renewed(self.lease, self.actor, ttl, self.moment, self.request)
+        self.lease = renewed(self.lease, self.actor, self._ttl(self.lease.ttl_s), self.moment, self.request)
 
     def end(self) -> None:
         if not self._acts_as_holder():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 
 _TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:Z|\+00:00)", re.ASCII)
 _DURATION = re.compile(r"([0-9]{1,10})([smhd]?)", re.ASCII)
@@ -13,6 +14,24 @@ _UNIT = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 TTL_MIN, TTL_MAX = 1, 30 * 86400
 #: Bound of every other duration in seconds (ten years).
 DURATION_MAX = 3650 * 86400
+
+
+class Unset(Enum):
+    """UNSET is a duration that nobody gave, where None is a value: no bound."""
+
+    UNSET = "unset"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __str__(self) -> str:
+        # As the fingerprint of a command has it, which clones keep.
+        return self.value
+
+
+UNSET = Unset.UNSET
+#: A lease's time bound as a caller gives it: seconds, text such as 45m, None for no bound, UNSET for what applies.
+Ttl = int | str | None | Unset
 
 
 def to_milliseconds(moment: datetime) -> datetime:

@@ -13,6 +13,7 @@ from loopx_git.client.client import Client
 from loopx_git.client.hold import Hold
 from loopx_git.client.pick import Picked
 from loopx_git.client.views import TodoView
+from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import NotYourClaim
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ class Aio:
 
     def hold(
         self, todo_id: str, *, agent_id: str | None = None, goal_id: str | None = None,
-        ttl: int | str | None = "unset", resume: bool = False,
+        ttl: Ttl = UNSET, resume: bool = False,
     ) -> AsyncHold:  # fmt: skip
         """Claim a todo, renew the claim in the background, and release it at the end.
 

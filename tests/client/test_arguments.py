@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum, StrEnum
 from functools import partial
@@ -18,7 +19,12 @@ from hypothesis import strategies as st
 
 from loopx_git import LoopXClient, LoopXError, UsageError
 from loopx_git.client import arguments
+from loopx_git.client.base import fingerprint
 from loopx_git.client.client import Client
+from loopx_git.core.change import Actor
+from loopx_git.core.commands import OnTodo
+from loopx_git.core.table import Operation
+from loopx_git.core.times import UNSET
 
 NAMESPACES = ("todo", "task_lease", "goal", "peer", "policy", "heartbeat", "history", "loop", "propose", "setup")
 
@@ -63,7 +69,8 @@ class Index:
         (arguments.duration, 600.0, 600),
         (arguments.duration, "10m", 600),
         (arguments.duration, "none", None),
-        (arguments.duration, "unset", "unset"),
+        (arguments.duration, "unset", UNSET),
+        (arguments.duration, UNSET, UNSET),
         (arguments.duration, timedelta(minutes=2), 120),
         (arguments.words, "abc", ("abc",)),
         (arguments.words, ["a", Word("b")], ("a", "b")),
@@ -272,3 +279,11 @@ def test_a_list_without_end_is_refused_by_name(kind: Callable[[str, Any], Any], 
     with pytest.raises(UsageError, match=f"labels has more than {most} items"):
         kind("labels", itertools.repeat("x"))
     assert len(kind("labels", itertools.repeat("x", most))) == most
+
+
+def test_a_duration_that_nobody_gave_reads_the_same_in_the_records_of_clones() -> None:
+    assert (repr(UNSET), str(UNSET)) == ("UNSET", "unset")
+    claim = OnTodo(Operation.CLAIM, "one")
+    # A clone keeps this of a command whose outcome is not known, also over an upgrade of the program.
+    assert fingerprint([claim], Actor("alice", "s")).startswith("2890e5838273d1f9")
+    assert fingerprint([replace(claim, ttl=None)], Actor("alice", "s")).startswith("557eddd069f7d6ec")

@@ -23,6 +23,7 @@ from loopx_git.core.commands import (
 from loopx_git.core.lease import Ended, Lease
 from loopx_git.core.peer import PeerKind
 from loopx_git.core.table import Operation
+from loopx_git.core.times import UNSET
 from loopx_git.core.todo import Status
 from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed, NotYourClaim, UsageError
 
@@ -177,9 +178,7 @@ def test_completing_again_under_the_same_epoch_is_nothing_to_do(world: World) ->
     refused(world, NotYourClaim, OnTodo(Operation.COMPLETE, tid(0)), ALICE)
 
 
-@pytest.mark.parametrize(
-    ("ttl", "stored"), [("unset", TTL), (None, None), (60, 60), (1, 1), (30 * 86400, 30 * 86400)]
-)
+@pytest.mark.parametrize(("ttl", "stored"), [(UNSET, TTL), (None, None), (60, 60), (1, 1), (30 * 86400, 30 * 86400)])
 def test_the_ttl_of_a_claim(world: World, ttl: int | str | None, stored: int | None) -> None:
     world.first.on(Operation.CLAIM, 0, ALICE, ttl=ttl)
     assert lease(world).ttl_s == stored

@@ -43,6 +43,7 @@ from loopx_git.core.loop import LoopStatus
 from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.core.peer import ClaimMode, PeerKind, PeerStatus
 from loopx_git.core.table import FORCEABLE, NEEDS_CLAIM, Effect, Operation, look_up
+from loopx_git.core.times import UNSET
 from loopx_git.core.todo import Note, Status
 from loopx_git.errors import LoopXError
 from loopx_git.format import files, layout, message, record
@@ -227,7 +228,7 @@ class Story:
                         successor_title="what carries on" if made else None,
                     )  # fmt: skip
             case Operation.CLAIM | Operation.RESUME | Operation.RENEW:
-                command = replace(command, ttl=draw.choice(["unset", "unset", None, 30, 5000]))
+                command = replace(command, ttl=draw.choice([UNSET, UNSET, None, 30, 5000]))
         return command
 
 
