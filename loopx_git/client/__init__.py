@@ -1,4 +1,5 @@
-"""The client: what every face calls. It resolves where coordination lives, submits jobs, and reads state.
+"""The client, which every face calls.
 
-It never reads the environment, prints or exits: the environment is an argument.
+It finds where coordination is stored, submits jobs, and reads state. It never reads the environment, prints or exits:
+the environment is an argument.
 """

@@ -1,4 +1,4 @@
-"""Adopting what was merged or edited on the forge: asked for, or by the next command where it is safe."""
+"""Adopt what was merged or edited at the forge: on request, or by the next command where it is safe."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ class _Asked(NotAllowed):
 def adopt(
     connection: Connection, actor: Actor, *, dry_run: bool = False, discard: bool = False, only_safe: bool = False
 ) -> dict[str, Any]:
-    """Publish one adoption of the foreign commits at the tip: facts admitted, undone, and adopted (False: the tip is
-    no foreign one). `discard` takes over nothing; `only_safe` refuses what takes a person's yes."""
+    """Publish one adoption of the foreign commits at the tip.
+
+    Facts: admitted, undone, and adopted (False: the tip is not foreign). `discard` admits nothing. `only_safe`
+    refuses an adoption that a person must agree to.
+    """
     from loopx_git.store.driver import Job
     from loopx_git.store.ledger import not_initialised
     from loopx_git.store.transaction import Limits
@@ -57,8 +60,7 @@ def adopt(
 
 
 def adopted_if_safe(connection: Connection, error: InvalidState, actor: Actor) -> bool:
-    """Adopt the foreign tip that `error` tells of, if nobody has to be asked; False when it is another error, or
-    somebody has to be."""
+    """Adopt the foreign tip of `error`, if no holder has to agree; False otherwise, and for any other error."""
     from loopx_git.ledger.validation import ForeignTip
 
     if not isinstance(error, ForeignTip) or error.forged:

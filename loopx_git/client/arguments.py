@@ -1,8 +1,8 @@
-"""The client's door: each argument is converted to the plain value that is stored, or refused by its name.
+"""The entry of the client: each argument is converted to the plain value that is stored, or refused by its name.
 
-`checked` wraps the public methods of a namespace; KINDS says what kind of value each argument is, and each kind is
-one function (name, value) -> plain value. What passes is exactly a str, int, bool, tuple, datetime or None, never a
-subclass: what is written is what every reader gets back.
+`checked` wraps the public methods of a namespace. KINDS names the kind of each argument, and each kind is one
+function (name, value) -> plain value. The result is exactly a str, int, bool, tuple, datetime or None, never a
+subclass: every reader gets back what was written.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def prose(name: str, value: Any) -> Any:
 
 
 def identifier(name: str, value: Any) -> Any:
-    """An id, an alias or a name: a str, or a whole number, which is its digits."""
+    """An id, an alias or a name: a str, or a whole number, which becomes its digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         return int.__repr__(value)
     if value is not None and not isinstance(value, str):
@@ -60,7 +60,7 @@ def identifier(name: str, value: Any) -> Any:
 
 
 def whole(name: str, value: Any) -> Any:
-    """An int: of a whole number however it is written (3, 3.0, "3"); None stays None. True is not a number."""
+    """An int, from any form of a whole number (3, 3.0, "3"). None stays None. True is not a number."""
     if value is None:
         return None
     if isinstance(value, float) and value.is_integer():
@@ -146,29 +146,29 @@ def _each(name: str, value: Any, convert: Convert) -> Any:
 
 
 def identifiers(name: str, value: Any) -> Any:
-    """A tuple of ids or names; one alone is a list of one."""
+    """A tuple of ids or names. A single one becomes a tuple of one."""
     return _each(name, value, identifier)
 
 
 def identifiers_or_none(name: str, value: Any) -> Any:
-    """As `identifiers`; None stays None: nothing is said about them."""
+    """Like `identifiers`, but None stays None: the field is not given."""
     return None if value is None else identifiers(name, value)
 
 
 def words(name: str, value: Any) -> Any:
-    """A tuple of texts; one text alone is a list of one, never its letters."""
+    """A tuple of texts. A single text becomes a tuple of one, never of its letters."""
     return _each(name, value, text)
 
 
 def command(name: str, value: Any) -> Any:
-    """A command as a tuple of its words. Text is refused: nobody here takes it apart as a shell would."""
+    """A command as a tuple of its words. A single text is refused, because it is not split as a shell would."""
     if isinstance(value, str):
         raise _refuse(name, value, "a list of words", f"{name}={value.split()!r}")
     return _each(name, value, text)
 
 
 def argv(name: str, value: Any) -> Any:
-    """A command to start, as a list of its words as the system has them; text alone is refused."""
+    """A command to start, as a list of its words. A single text is refused."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise _refuse(name, value, "a list of words")
     found = _all(name, value, ARGV_MAX)
@@ -179,7 +179,7 @@ def argv(name: str, value: Any) -> Any:
 
 
 def anything(name: str, value: Any) -> Any:
-    """What is not data: a function to call, or what its own class checks."""
+    """A value that passes unchecked: a function, or what its own class checks."""
     return value
 
 
@@ -219,14 +219,16 @@ NONE_IS = frozenset({"ttl", "limit"})
 
 
 def converted(values: Mapping[str, Any], **other: Convert) -> dict[str, Any]:
-    """The arguments of one call by name, each as its kind."""
+    """The arguments of one call by name, each converted by its kind. Raises UsageError."""
     return {name: (other.get(name) or KINDS.get(name, anything))(name, value) for name, value in values.items()}
 
 
 def checked(**other: Convert) -> Callable[[Namespace], Namespace]:
-    """A class decorator: every public method of the namespace gets its arguments through the door, and one time
-    budget for all that it does (a class whose methods last says so: LASTING). `other` names the arguments that are of
-    another kind in this class."""
+    """A class decorator: it converts the arguments of each public method, and gives each call one time budget.
+
+    A class whose methods take longer names them in LASTING. `other` names the arguments that have another kind in
+    this class.
+    """
 
     def wrap(namespace: Namespace) -> Namespace:
         for name, member in list(vars(namespace).items()):

@@ -1,4 +1,4 @@
-"""`todo update --claimed-by OTHER`: the flag names who acts; who writes it often means to hand a claim over."""
+"""`todo update --claimed-by OTHER`: the flag names who acts, but its writer often wants a transfer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 
 def refuse_assignment(client: BaseClient, todo_id: str, agent: str, *, goal_id: str | None, changes: bool) -> None:
-    """Raise where such an update is a wish for a transfer, with the command of that: the configured agent holds the
-    todo and names another, or the update names nothing else (`changes` is False)."""
+    """Raise UsageError where such an update means a transfer, with the command for that.
+
+    It does when the configured agent holds the todo and names another, or when the update names nothing else
+    (`changes` is False).
+    """
     configured = client.connection.settings.agent
     if changes and configured in (None, agent):
         return

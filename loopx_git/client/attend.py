@@ -1,4 +1,4 @@
-"""Attending a command that works under a claim: signals reach it, and it ends when the claim is lost."""
+"""Supervise a command that works under a claim: forward signals to it, and end it when the claim is lost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def exported(view: TodoView, session: str, file: str, branch: str | None = None)
 
 @contextmanager
 def todo_file(client: BaseClient, view: TodoView) -> Iterator[str]:
-    """A read-only copy of the todo as it is at the last known tip; gone when the block ends."""
+    """A read-only copy of the todo at the last known tip; removed at the end of the block."""
     reading = client.read_known()
     path = layout.todo(view.todo.goal, view.id, archived=view.todo.archived)
     data = client.snapshot(reading).tree.blob(path) or b""
@@ -57,9 +57,9 @@ def attend(
 ) -> tuple[int, Keeper, int | None]:  # fmt: skip
     """Run the command under the claim until it ends: (its status, the keeper, the signal that ended it or None).
 
-    The lease is renewed meanwhile and looked at every sync.max_age. Once it is lost the whole group gets TERM, and
-    KILL before the claim's time is over for others. Signals put into `inbox` reach the group; after TERM or HUP it
-    is killed when `grace` seconds have passed.
+    Meanwhile the lease is renewed, and read at every sync.max_age. When it is lost, the whole group gets TERM, and
+    KILL before others may take the claim. Signals in `inbox` are sent to the group; after TERM or HUP it is killed
+    when `grace` seconds have passed.
     """
     keeper = Keeper(
         client, lease, agent=agent, session=session, began=began, look=max(1.0, client.connection.settings.max_age),

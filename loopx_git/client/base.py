@@ -1,4 +1,4 @@
-"""What every namespace of the client needs: reading a tip, showing what is there, submitting commands."""
+"""What every namespace of the client needs: read a tip, build views, submit commands."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ PROMPT_AGE, _PROMPT_WAIT = 2.0, 3.0
 
 
 class BaseClient:
-    """Access to one repository's ledger, without the namespaces: these are built on it.
+    """Access to one repository's ledger, without the namespaces, which are built on it.
 
-    `env` is the complete environment for git (PATH, HOME, ssh agent, ...) and the place of LOOPX_* variables;
-    `flags` has remote, ref, agent, session, timeout where a caller gives them. Methods raise the errors of
-    `loopx_git.errors` and write nothing when they do.
+    `env` is the complete environment for git (PATH, HOME, ssh agent, ...) and has the LOOPX_* variables. `flags` has
+    remote, ref, agent, session, timeout (seconds) where a caller gives them. Methods raise the errors of
+    `loopx_git.errors`; a method that raises has written nothing.
     """
 
     def __init__(
@@ -71,8 +71,11 @@ class BaseClient:
     # -- reading
 
     def read(self, *, fresh: bool = False, offline: bool = False) -> Reading:
-        """The tip to read from. Fetches first when the knowledge is older than sync.max_age (for a person: than
-        PROMPT_AGE), always when `fresh`, never when `offline`; an unreachable remote is a warning unless `fresh`."""
+        """The tip to read from.
+
+        It fetches first when the last fetch is older than sync.max_age (for a person: PROMPT_AGE), always when
+        `fresh`, never when `offline`. An unreachable remote is a warning; with `fresh` it raises RemoteFailure.
+        """
         self.reading = self._read(fresh=fresh, offline=offline)
         return self.reading
 
@@ -119,7 +122,7 @@ class BaseClient:
         return Reading(fetched.tip, 0.0, tuple(ledger.around.notes))
 
     def read_known(self) -> Reading:
-        """The tip as this process knows it, without a look at the remote: after a refusal it is fresh."""
+        """The tip as this process knows it, without a fetch. After a refusal it is fresh."""
         tip = self.connection.ledger.tip()
         return self.read(fresh=True) if tip is None else Reading(tip, 0.0)
 
@@ -132,7 +135,7 @@ class BaseClient:
         return self.connection.moment()
 
     def view(self, snapshot: TreeSnapshot, goal: str, todo: str, **more: Any) -> TodoView:
-        """One todo with its lease, as the wall clock says."""
+        """One todo with its lease, its state by the wall clock."""
         return self.view_of(snapshot, snapshot.todo(goal, todo), snapshot.lease(goal, todo), **more)
 
     def view_of(self, snapshot: TreeSnapshot, todo: Todo, lease: Lease | None, **more: Any) -> TodoView:
@@ -149,7 +152,7 @@ class BaseClient:
     ) -> Answer:  # fmt: skip
         """Publish a group of commands, all or nothing; the answer's `facts` has an entry for each.
 
-        `publisher` takes the place of the ledger's own for this one publication.
+        `publisher` replaces the ledger's own for this publication.
         """
         from loopx_git.ledger.group import plan_group
         from loopx_git.store.driver import Job
@@ -200,8 +203,10 @@ class BaseClient:
         return answer
 
     def confirm(self, answer: Answer, actor: Actor) -> None:
-        """A landing that was found in history, not acknowledged, may be over already: NotYourClaim (12) tells
-        the epoch that was the caller's."""
+        """Raise NotYourClaim (12), with the epoch that was the caller's, when the claim has ended since it landed.
+
+        That can happen when the landing was found in history and not acknowledged.
+        """
         if answer.confirmed or answer.tip is None:
             return
         snapshot = self.connection.ledger.snapshot(answer.tip)
@@ -219,7 +224,7 @@ class BaseClient:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the caller should know besides the answer: a first contact, a renewal that did not go through."""
+        """Warnings beside the answer: a first contact, a renewal that failed."""
         return () if not self.connection.is_open else tuple(self.connection.ledger.around.notes)
 
     # -- bookkeeping of this clone
@@ -264,7 +269,7 @@ def _begins(commands: Sequence[Command]) -> bool:
 
 
 def fingerprint(commands: Sequence[Command], actor: Actor) -> str:
-    """Equal for identical commands of one agent and session: random ids do not count."""
+    """Equal for identical commands of one agent and session; random ids are ignored."""
     parts = []
     for command in commands:
         values = asdict(command)

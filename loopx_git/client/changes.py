@@ -1,4 +1,4 @@
-"""What one operation changed: which field of what, from what to what, read from the trees before and after it."""
+"""What one operation changed: each field's old and new value, read from the trees before and after it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _Read = Callable[[TreeSnapshot, Place], Mapping[str, Any] | None]
 
 
 def changes(around: Surroundings, commit: Commit) -> list[dict[str, Any]]:
-    """The changed fields of todos, goals, peers and the policy, each as of (an id, `goal G`, `peer P`, `policy`),
-    field, from, to. What is new or was put away has none. Of a body the length stands, of notes their number.
+    """The changed fields of todos, goals, peers and the policy: of (an id, `goal G`, `peer P`, `policy`), field,
+    from, to.
 
-    A state that cannot be read, or lies before a shallow history begins, has no changes to tell.
+    What is new or archived has no changes. A body is given by its length, notes by their number. A state that cannot
+    be read, or that lies before a shallow history begins, gives no changes.
     """
     if not commit.parents:
         return []

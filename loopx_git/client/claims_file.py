@@ -1,9 +1,9 @@
-"""The live claims at the known tip as one small JSON file, for whoever must know them within milliseconds.
+"""The live claims at the known tip as one small JSON file, for readers that have only milliseconds.
 
-`<git common dir>/loopx/claims.json` is written once the guard was used in a clone, and from then on whenever the
-known tip moves. It is a copy and never the truth: it counts only while its tip is the known one, and whoever finds
-it out of date reads the ledger itself. Reading it needs neither git nor pygit2, and this module imports nothing
-heavy: an agent's hook runs at every edit.
+`<git common dir>/loopx/claims.json` is written when the guard is first used in a clone, and then whenever the known
+tip moves. It is a copy: it counts only while its tip is the known one, and a reader that finds it out of date reads
+the ledger. Reading it needs neither git nor pygit2, and this module imports nothing heavy: an agent's hook runs at
+every edit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEAD = '{"tip": "'
 
 
 def read(home: str) -> dict[str, Any] | None:
-    """What the file says, or None when there is none that can be used. `home` is <git common dir>/loopx."""
+    """What the file says, or None when there is no usable one. `home` is <git common dir>/loopx."""
     text = read_plain(os.path.join(home, NAME))
     try:
         found = None if text is None else json.loads(text)
@@ -35,7 +35,7 @@ def read(home: str) -> dict[str, Any] | None:
 
 
 def tip(home: str) -> str | None:
-    """The tip of a remote that the file is of, which was a checked one; None where there is no such file."""
+    """The remote's checked tip that the file describes; None when there is no such file."""
     from loopx_git.core import ids
 
     claims = read(home) or {}
@@ -44,7 +44,7 @@ def tip(home: str) -> str | None:
 
 
 def read_plain(path: str) -> str | None:
-    """A small file of ours as text; None for what is absent, a symbolic link, or no plain file."""
+    """A small file of ours as text; None when it is absent, a symbolic link, or not a plain file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -59,8 +59,10 @@ def read_plain(path: str) -> str | None:
 
 
 def session_at(path: str, place_of: str) -> str | None:
-    """The session that `client.identity` keeps at `path`, if it was made for this very folder: a copied clone is
-    another machine's."""
+    """The session that `client.identity` stores at `path`, if it was made for this folder.
+
+    The session of a copied clone belongs to the other clone.
+    """
     try:
         known = json.loads(read_plain(path) or "null")
     except ValueError:
@@ -72,8 +74,10 @@ def session_at(path: str, place_of: str) -> str | None:
 
 
 def known_tip(common_dir: str, ref: str, *, here: bool) -> str | None:
-    """The tip that this clone knows, read from the files of refs alone. `here` tells that coordination lives in
-    the repository itself: then it is where the branch stands."""
+    """The tip that this clone knows, read from ref files alone.
+
+    `here`: coordination is in the repository itself, and the tip is that of the branch.
+    """
     if here:
         return _ref(common_dir, ref)
     return _ref(os.path.join(common_dir, "loopx", "coord.git"), "refs/loopx/tip")

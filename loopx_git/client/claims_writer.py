@@ -15,7 +15,7 @@ from loopx_git.store.system import system_errors
 
 
 def refresh(connection: Connection, tip: str) -> None:
-    """Bring the file up to date where the guard is in use: that is, where the file is there already."""
+    """Update the file where the guard is in use, that is, where the file exists."""
     path = os.path.join(connection.repository.home, claims_file.NAME)
     try:
         with open(path, encoding="ascii", errors="replace") as file:

@@ -1,4 +1,4 @@
-"""The client: one object a repository, one namespace a kind of thing. Faces and programs call this."""
+"""The client: one object for a repository, one namespace for each kind of object. Faces and programs call it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Client(BaseClient):
-    """Coordination for the repository that `folder` lies in: a BaseClient with a namespace for each kind of thing."""
+    """Coordination for the repository that contains `folder`: a BaseClient with namespaces."""
 
     # -- namespaces
 

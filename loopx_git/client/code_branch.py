@@ -1,4 +1,4 @@
-"""Files of the code branch as it was reviewed: never of the work tree, never of the coordination ref."""
+"""Files of the reviewed code branch: never of the work tree, never of the coordination ref."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def reviewed(client: BaseClient, path: str) -> tuple[bytes | None, str]:
-    """(a file of the remote's default branch as it was fetched last, the revision that was read).
+    """(a file of the remote's default branch as last fetched, the revision that was read).
 
-    Without a remote it is the default branch here. None: the branch, or the file on it, is not there.
+    Without a remote it is the default branch here. None: the branch, or the file on it, does not exist.
     """
     repository, remote = client.connection.repository, client.connection.settings.remote
     names = ["refs/heads/main", "refs/heads/master", "HEAD"]

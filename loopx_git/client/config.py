@@ -65,7 +65,7 @@ class Settings:
 
 
 def load_file(path: str) -> dict[str, dict[str, Any]]:
-    """The tables of a config.toml ({} when absent); InvalidState names the file and the key."""
+    """The tables of a config.toml ({} when absent). Raises InvalidState, naming the file and the key."""
     folder = os.path.dirname(path)
     if os.path.islink(folder):
         raise InvalidState(f"{folder} is a symbolic link; loopx does not follow it", hint=f"ls -ld {folder}")
@@ -74,7 +74,7 @@ def load_file(path: str) -> dict[str, dict[str, Any]]:
 
 
 def parse_tables(data: bytes, path: str) -> dict[str, dict[str, Any]]:
-    """The tables of a config.toml's bytes; InvalidState names the file (`path`) and the key."""
+    """The tables of a config.toml's bytes. Raises InvalidState, naming the file (`path`) and the key."""
     try:
         # Editors of some systems put a byte order mark in front.
         tables = tomllib.loads(data.decode("utf-8-sig"))
@@ -96,8 +96,11 @@ def _bad(path: str, why: str) -> InvalidState:
 
 
 def resolve(repository: Repository, flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:
-    """The settings for one command; `flags` has remote, ref, agent, session, timeout where given, and `tables` where
-    a reviewed commit's config.toml stands in for the work tree's."""
+    """The settings of one command.
+
+    `flags` has remote, ref, agent, session, timeout where given. `tables` has those of a reviewed commit's
+    config.toml, which replaces the work tree's.
+    """
     path = os.path.join(repository.top or repository.git_dir, FILE)
     given: Mapping[str, Mapping[str, Any]] | None = flags.get("tables")
     tables = given if given is not None else load_file(path) if repository.top is not None else {}
@@ -189,7 +192,7 @@ def allow_of(tables: Mapping[str, Mapping[str, Any]], path: str) -> tuple[tuple[
 
 
 def check_ref(ref: str) -> str:
-    """`ref` when it is a full ref name that git accepts, else UsageError."""
+    """`ref` when it is a full ref name that git accepts. Raises UsageError otherwise."""
     parts = ref.split("/")
     good = (
         len(ref) <= 250
@@ -208,7 +211,7 @@ def check_ref(ref: str) -> str:
 
 
 def dump_file(remote: str, ref: str, ledger: str, home: str | None) -> str:
-    """The text of a new .loopx/config.toml: the same in every clone, so that two of them merge cleanly."""
+    """The text of a new .loopx/config.toml. It is equal in every clone, so that two of them merge cleanly."""
     lines = [
         "# loopx-git: where this repository coordinates its work. Commit it; it is reviewed with the code.",
         "[coordination]",

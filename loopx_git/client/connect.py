@@ -1,4 +1,4 @@
-"""From a folder to a ledger in reach: repository, settings, pins, publisher."""
+"""From a folder to an open ledger: repository, settings, pin, publisher."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a face may hang into the works: a progress line, failpoints for tests, the clock."""
+    """What a face may replace: the progress line, failpoints for tests, the clock."""
 
     progress: Progress | None = None
     failpoint: Callable[[str], None] = lambda name: None
@@ -49,7 +49,7 @@ class Hooks:
 
 
 class Connection:
-    """One command's access. Opened lazily: a usage error costs no git and no pygit2."""
+    """One command's access. It opens lazily, so a usage error starts no git and loads no pygit2."""
 
     def __init__(
         self, folder: str, env: Mapping[str, str], flags: Mapping[str, Any], hooks: Hooks | None = None
@@ -72,8 +72,7 @@ class Connection:
 
     @contextmanager
     def within(self) -> Iterator[None]:
-        """One command: what is `left` counts from here, however many fetches and pushes come. A command inside of
-        one shares its budget."""
+        """One command: its time budget (`left`) starts here. A command inside another one shares its budget."""
         if getattr(self._budget, "ends", None) is not None:
             yield
             return
@@ -84,14 +83,15 @@ class Connection:
             self._budget.ends = None
 
     def begin_again(self) -> None:
-        """Count from now: the time until here was not spent on the remote but on a command of the user's."""
+        """Start the time budget again: the time until now was spent on a command of the user's."""
         if getattr(self._budget, "ends", None) is not None:
             self._budget.ends = self.hooks.clock.counting() + self.settings.timeout
 
     @property
     def left(self) -> float:
-        """Seconds for the next step: of the budget what is left, and a second where it is over, so that a step which
-        is begun can come to an end."""
+        """Seconds left for the next step: the rest of the budget, or one second when it is over, so that a step can
+        end.
+        """
         timeout = self.settings.timeout
         ends: float | None = getattr(self._budget, "ends", None)
         if ends is None:
@@ -110,7 +110,7 @@ class Connection:
         return identity.actor(self.repository, settings, self.committer[1], self.hooks.entropy)
 
     def moment(self) -> Moment:
-        """Now, by the wall clock; when records from the future were first seen here; who did something when."""
+        """The wall clock now, the first sight of records from the future, and each agent's newest operation."""
         ledger, clock = self.ledger, self.hooks.clock
         if self._active is None:
             from loopx_git.store.activity import Activity
@@ -195,7 +195,7 @@ class Connection:
         return self.open_remote()
 
     def publisher_of(self, ref: str) -> Publisher:
-        """A publisher of another branch of the same place: of a proposal, never of coordination itself."""
+        """A publisher of another branch in the same place: of a proposal, never of the coordination ref."""
         from loopx_git.store.local import LocalPublisher
 
         if self.settings.remote == HERE:
@@ -250,7 +250,7 @@ class Connection:
         return signer(self.repository, env)
 
     def store_pin(self, ledger: str) -> None:
-        """Remember where coordination lives, at the first success."""
+        """Store where coordination is, at the first success."""
         settings = self.settings
         home = location.home_of(self.repository, settings.remote)
         pin = location.Location(settings.remote, settings.ref, ledger, home)

@@ -1,4 +1,4 @@
-"""`client.doctor`: what is wrong with an installation, and the command that mends it."""
+"""`client.doctor`: what is wrong with an installation, and the command that repairs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GIT_LEAST = (2, 31)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding: `level` is ok, warn or fail; `command` mends it (empty when nothing needs mending)."""
+    """One finding: `level` is ok, warn or fail; `command` repairs it ("": there is nothing to repair)."""
 
     name: str
     level: str
@@ -35,7 +35,7 @@ class Check:
 
 
 class Doctor:
-    """Runs every check; one that raises is a failed check with that error's own hint."""
+    """Runs every check. A check that raises has failed, with that error's hint."""
 
     def __init__(self, client: BaseClient) -> None:
         self._client, self._connection = client, client.connection

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GoalView:
-    """A goal and how many of its todos have which status (`archived` counts those put away)."""
+    """A goal, and the number of its todos by status (`archived`: archived ones)."""
 
     goal: Goal
     counts: Mapping[str, int]

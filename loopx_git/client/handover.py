@@ -1,4 +1,4 @@
-"""The hand-over: what a taker should know of the one who had the todo before."""
+"""The hand-over: what a new holder should know about the former one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ NOTES, DEPTH = 5, 500
 
 
 def handover(client: BaseClient, view: TodoView, former: str | None, tip: str) -> dict[str, Any] | None:
-    """Last holder and epoch, how it ended, its notes and branch, and the attempts so far; None for a todo that
-    nobody ever had. `former` is the claim that was taken over (agent@epoch); without it history is searched."""
+    """Last holder and epoch, how it ended, its notes and branch, and the attempts; None for a todo that was never
+    held.
+
+    `former` is the claim that was taken over (agent@epoch); without it, history is searched.
+    """
     epoch = view.lease.lease.epoch
     if epoch <= 1:
         return None

@@ -1,4 +1,4 @@
-"""`client.heartbeat`: who is alive, what has lapsed, who should do what, and taking back what the dead hold."""
+"""`client.heartbeat`: which peers are alive, what has lapsed, who should take what, and reclaiming."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PeerHealth:
-    """A peer, when it was seen last, whether that is too long ago, the claims it holds, and the todos of which it has
-    a soft claim."""
+    """A peer: when it was last seen, whether it is stale, the claims it holds, and its soft claims."""
 
     peer: Peer
     seen: datetime
@@ -40,7 +39,7 @@ class PeerHealth:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The whole picture: peers by name; what has lapsed; what is ready and nobody's, not even softly."""
+    """Peers by name; lapsed claims; todos that are ready and have no claim, not even a soft one."""
 
     peers: Sequence[PeerHealth]
     lapsed: Sequence[TodoView]
@@ -50,9 +49,11 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Reclaimed:
-    """One claim that was taken back: `taken` by the caller, or returned to the pool; `view` is how its todo stands
-    now, `former` the claim that lapsed. `refused` says why it was left alone after all. Of a `soft` claim `former` is
-    the agent that had it, and `why` says what became of that agent."""
+    """One claim that was reclaimed: `taken` by the caller, or returned to the pool.
+
+    `view` is the todo now, `former` the claim that lapsed. `refused` is the reason why it was left unchanged. For a
+    `soft` claim, `former` is its agent, and `why` is that agent's state.
+    """
 
     todo: str
     former: str

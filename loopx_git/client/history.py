@@ -1,4 +1,4 @@
-"""`client.history`: the audit trail, and the proof that it holds."""
+"""`client.history`: the log of operations, and its verification."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class History:
 
 
 def entry_of(commit: Commit) -> dict[str, Any]:
-    """One log entry; a commit that is none of ours has op `foreign` and its subject."""
+    """One log entry. A commit that is not an operation has op `foreign` and its subject."""
     base: dict[str, Any] = {"commit": commit.oid, "time": format_time(commit.time)}
     try:
         said = message.load(commit.message)

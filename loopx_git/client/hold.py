@@ -1,4 +1,4 @@
-"""`with client.hold(todo) as claim:` keep a claim alive in the background, and know at once when it is lost."""
+"""`with client.hold(todo) as claim:` renews a claim in the background, and notices at once when it is lost."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ class Hold:
 
     @property
     def news(self) -> Sequence[News]:
-        """What others did to the todo, as the renewals in the background have heard: notes, an operator's changes."""
+        """What others did to the todo, as of the last renewal: notes, and changes by an operator."""
         return () if self._keeper is None else self._keeper.news
 
     def checkpoint(self) -> None:
-        """Raise NotYourClaim when the claim is lost: call it before everything that cannot be undone."""
+        """Raise NotYourClaim when the claim is lost. Call it before each step that cannot be undone."""
         lost = self.lost
         if lost is not None:
             raise lost
 
     def complete(self, note: str | None = None) -> TodoView:
-        """Complete the todo; nothing is renewed any more."""
+        """Complete the todo. The claim is not renewed after that. Raises NotYourClaim when the claim is lost."""
         self.checkpoint()
         self._stop()
         view = self._todos.complete(

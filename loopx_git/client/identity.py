@@ -23,16 +23,16 @@ def actor(repository: Repository, settings: Settings, email: str, entropy: Calla
 
 
 def session_of(repository: Repository, agent: str, entropy: Callable[[int], bytes]) -> str:
-    """One session per worktree and agent, kept in the worktree's git directory.
+    """One session for each worktree and agent, kept in the worktree's git directory.
 
-    The file names the folder that it was made for: a copied clone is another machine's, and its session would
-    otherwise be two holders at once.
+    The file names the folder that it was made for. A copied clone gets a new session; otherwise two holders would
+    share one.
     """
     return _session_in(os.path.join(repository.git_dir, "loopx", "sessions"), repository.git_dir, agent, entropy)
 
 
 def session_of_loop(repository: Repository, loop: str, entropy: Callable[[int], bytes]) -> str:
-    """One session per clone and loop, whatever the worktree: ticks may come from anywhere in it."""
+    """One session for each clone and loop. A tick may run in any worktree of the clone."""
     return _session_in(os.path.join(repository.home, "loops"), repository.common_dir, loop, entropy)
 
 

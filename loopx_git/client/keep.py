@@ -1,4 +1,4 @@
-"""Keeping a claim alive in the background, and knowing at once when it is lost."""
+"""Renew a claim in the background, and notice at once when it is lost."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Keeper:
 
     @property
     def lost(self) -> NotYourClaim | None:
-        """Why the claim is lost, or None while it is held or was ended by its own session."""
+        """Why the claim is lost; None while it is held, and after its own session ended it."""
         if self._lost is None and not self.settled and self._now() > self._until:
             self.lose(self._past_deadline())
         return self._lost
@@ -65,13 +65,13 @@ class Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; nothing is renewed after that."""
+        """End the thread. The claim is not renewed after that."""
         self._stop.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     def lose(self, error: NotYourClaim) -> None:
-        """Note that the claim is lost; the first reason stays."""
+        """Store that the claim is lost. The first reason stays."""
         with self._guard:
             if self._lost is not None:
                 return

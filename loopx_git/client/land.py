@@ -1,4 +1,4 @@
-"""`client.land`: the code lands if and only if the claim is still held at that instant."""
+"""`client.land`: the code lands if and only if the claim is still held at that moment."""
 
 from __future__ import annotations
 
@@ -39,8 +39,11 @@ TWO_STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """What landed: the completed todo, the code (ref@oid), whether it had landed before (nothing was written then),
-    and what this way of landing does not guarantee ("": nothing is left open)."""
+    """What landed: the completed todo, the code (ref@oid), and whether it had landed before (then nothing was
+    written).
+
+    The last field says what this way of landing does not guarantee ("": it guarantees all).
+    """
 
     view: TodoView
     code: str
@@ -249,7 +252,7 @@ def _pre_push(client: BaseClient, code: Code, lease: Lease, actor: Actor, sink: 
 
 
 def started(hook: str) -> list[str]:
-    """The words that start a hook as git does: a text without a first line `#!` is run by sh."""
+    """The words that start a hook as git does: sh runs a file without a `#!` line."""
     with open(hook, "rb") as file:
         head = file.read(256)
     return [hook] if head.startswith(b"#!") or b"\0" in head else ["sh", hook]

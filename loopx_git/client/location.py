@@ -1,7 +1,7 @@
-"""Pins: what a clone learnt at its first success about where coordination lives, and what to do when it differs.
+"""Pins: where a clone found coordination at its first success, and what to do when that differs later.
 
-A clone that silently began to coordinate somewhere else would grant what is granted elsewhere already. So the
-first success stores remote, ref, ledger and home; a different resolution later is an error with its way out.
+A clone that silently coordinated in another place would grant claims that are already granted. So the first success
+stores remote, ref, ledger and home. A different result later is an error with its way out.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def home_of(repository: Repository, remote: str) -> str:
 
 
 def check(repository: Repository, settings: Settings) -> Location | None:
-    """The pin, once it agrees with the settings; InvalidState names both places and the way out."""
+    """The pin, if it agrees with the settings. Raises InvalidState with both places and the way out."""
     pin, home = load(repository), home_of(repository, settings.remote)
     expected = settings.home
     network = settings.remote != HERE and "/" in home and not os.path.isabs(home)
@@ -115,8 +115,10 @@ def check(repository: Repository, settings: Settings) -> Location | None:
 
 
 def copied(repository: Repository, settings: Settings, pin: Location | None) -> str | None:
-    """What to warn of where a move by path was settled and the former place is still there: one is a copy of the
-    other. Once, since the new place is pinned at the next success."""
+    """A warning when the remote moved to another path and the former one still exists: one is a copy of the other.
+
+    It is given once, because the next success pins the new path.
+    """
     if pin is None:
         return None
     home = home_of(repository, settings.remote)

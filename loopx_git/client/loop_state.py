@@ -1,4 +1,4 @@
-"""What loops and their ticks share: a loop as it is shown, the loop as an actor, and the claim of its task."""
+"""What loops and their ticks share: the view of a loop, the loop as an actor, and the claim of its task."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoopView:
-    """A loop's record, the claim of its current task (None: it does not hold it), and why it needs somebody
-    ("": it does not). `acquired` is set by a claim: False when the loop had the task already; then `title` is the
-    task's, and `former` who held it before as agent@epoch, if anybody did."""
+    """A loop's record, the claim of its current task (None: it does not hold it), and its trouble ("": none).
+
+    A claim sets `acquired`: False when the loop already had the task. Then `title` is the task's, and `former` the
+    holder before, as agent@epoch.
+    """
 
     loop: Loop
     claim: LeaseView | None
@@ -65,7 +67,7 @@ def loop_view(client: BaseClient, snapshot: TreeSnapshot, loop: Loop) -> LoopVie
 
 
 def loop_at(client: BaseClient, tip: str, name: str) -> LoopView:
-    """One loop as it is at a commit; NotFound when there is none."""
+    """One loop at a commit. Raises NotFound when there is none."""
     snapshot = client.connection.ledger.snapshot(tip)
     return loop_view(client, snapshot, tracked(snapshot, name))
 

@@ -21,9 +21,11 @@ DEPTH, MOST = 2000, 50
 
 
 def news(client: BaseClient, todo: str, actor: Actor, tip: str, *, written: bool = False) -> tuple[News, ...]:
-    """What others did since the caller's session last wrote about the todo, oldest first. Renewals do not count: what
-    they told is told again until the holder writes, so that nothing is lost between two processes of one session.
-    `written` tells that the session has just written: the word before that one counts."""
+    """What others did since the caller's session last wrote about the todo, oldest first.
+
+    Renewals do not count: their news is repeated until the holder writes, so that two processes of one session lose
+    none. `written`: the session has just written, and the write before that one counts.
+    """
     found: list[News] = []
     for commit, said in _about(client, todo, tip):
         own = (said.agent, said.session) == (actor.name, actor.session)

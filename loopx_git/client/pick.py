@@ -1,4 +1,4 @@
-"""`client.todo.next`: pick a todo that fits, and claim it, trying on when another was faster."""
+"""`client.todo.next`: pick a todo that fits and claim it; try the next one when another agent was faster."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ FEW_MIN, FEW_MAX = 4, 32
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """What was found: the todo (claimed, if that was asked), what was passed over and why, the races lost on
-    the way, and the tries that it took."""
+    """The todo (claimed, if requested), what was passed over and why, the lost races, and the number of tries."""
 
     view: TodoView
     skipped: Sequence[Skipped]
@@ -37,17 +36,17 @@ class Picked:
 
 
 class Before(Protocol):
-    """What has to be ready before a todo is claimed: the place where it will be worked on."""
+    """What must be prepared before a todo is claimed: its branch or worktree."""
 
     @property
     def without(self) -> Container[str]:
         """The todos that are not to be picked."""
 
     def ready(self, view: TodoView) -> bool:
-        """Make it ready; False when that cannot be done: then the todo stands in `without`."""
+        """Prepare it. False when that fails: the todo is then in `without`."""
 
     def withdraw(self) -> None:
-        """The claim was not got: what was made for it goes again."""
+        """Remove what was prepared: the claim was not acquired."""
 
 
 def pick(
@@ -55,9 +54,11 @@ def pick(
     session: str | None = None, goal_id: str | None = None, ttl: Ttl = UNSET,
     dry_run: bool = False, fresh: bool = False, offline: bool = False, before: Before | None = None,
 ) -> Picked:  # fmt: skip
-    """The next todo for the caller; NotFound when nothing fits, saying what was passed over. `claim` is
-    `client.todo.claim`, or None for a look alone. With `before` each one
-    is made ready before it is claimed, and left out where that fails."""
+    """The next todo for the caller. Raises NotFound, with what was passed over, when no todo fits.
+
+    `claim` is `client.todo.claim`, or None to only look. With `before`, each todo is prepared before it is claimed,
+    and left out when that fails.
+    """
     actor = client.connection.actor(agent_id, session)
     if not actor.is_agent:
         raise UsageError("next needs an agent", hint=resolve.WHO_ACTS)
@@ -108,15 +109,17 @@ def pick(
 
 
 def free_for(client: BaseClient, tip: str, paths: Sequence[str]) -> tuple[Todo, int] | None:
-    """The todo that the caller could claim as the claims stood at `tip`, and whose scope covers most of the paths
-    (how many). A person is not a peer, and gets a todo that anybody could claim. No network."""
+    """The todo that the caller could claim at `tip`, and whose scope covers most of the paths (how many).
+
+    A person is not a peer, and gets a todo that any agent could claim. It uses no network.
+    """
     snapshot, actor = client.connection.ledger.snapshot(tip), client.connection.actor()
     peer = peer_of(snapshot, actor, client) if actor.is_agent else None
     return covering(snapshot, peer, actor, client.moment(), paths)
 
 
 def peer_of(snapshot: TreeSnapshot, actor: Actor, client: BaseClient) -> Peer:
-    """The actor's peer, as it would be registered where that is done by itself; NotAllowed when it is none."""
+    """The actor's peer, or the peer that automatic registration would make. Raises NotAllowed without either."""
     peer = snapshot.peer(actor.name)
     if peer is not None:
         return peer

@@ -1,4 +1,4 @@
-"""The places of a run's todos: prepared before the claim, one runner of the clone at a time, withdrawn without it."""
+"""The branches and worktrees of a run: prepared before the claim, for one runner at a time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class NonePrepared(NotAllowed):
-    """Nothing is left to pick but todos whose place cannot be prepared."""
+    """The branch or worktree of every todo that is left cannot be prepared."""
 
 
 class Places:
-    """Prepares the place of one todo after the other, until one is claimed.
+    """Prepares the branch or worktree of one todo after the other, until one is claimed.
 
-    `passed` has each todo whose place cannot be prepared, with the reason; it belongs to the caller, who may keep it
-    over many runs. `at` is the place that is ready; it stays this runner's, and its command's, until `close`.
+    `passed` has each todo that cannot be prepared, with the reason; the caller may keep it over many runs. `at` is
+    what is ready; it belongs to this runner and its command until `close`.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Places:
     # -- for one todo
 
     def must(self, view: TodoView) -> None:
-        """Prepare the place of this todo. BadPlace, or Contention while another runner of the clone is at it."""
+        """Prepare this todo. Raises BadPlace, or Contention while another runner of the clone works on it."""
         folder = os.path.join(self._client.connection.repository.home, "runs")
         lock = locked(folder, 0.0, f"run of {view.id} in this clone", name=view.id, stays=False)
         self.handle = lock.__enter__()
@@ -86,8 +86,7 @@ class Places:
             raise
 
     def settled(self, view: TodoView) -> Workplace:
-        """The place of the todo that is claimed now. Another branch may have been recorded since it was looked at:
-        then its place is another one."""
+        """The place of the claimed todo. It is prepared again if the todo now records another branch."""
         assert self.at is not None
         recorded = view.todo.branch
         if self.at.branch is not None and recorded not in (None, self.at.branch):
@@ -110,7 +109,7 @@ class Places:
         )
 
     def close(self) -> None:
-        """Let another runner of this clone at the place."""
+        """Give the place free for another runner of this clone."""
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.__exit__(None, None, None)
@@ -131,8 +130,10 @@ def none_prepared(passed: dict[str, BadPlace], why: NotFound | None = None, done
 
 
 def must_exist(client: BaseClient, program: str, *, here: bool) -> None:
-    """Before anything is claimed: a command that is not there is a mistake of the call, not of the todo. `here`: it
-    will work in the folder where the runner was started; else a path that is relative is looked for there later."""
+    """Raise UsageError for a command that does not exist, before anything is claimed.
+
+    `here`: it will run in the folder where the runner was started. Otherwise a relative path is looked up later.
+    """
     connection = client.connection
     if "/" not in program:
         there = shutil.which(program, path=connection.env.get("PATH")) is not None

@@ -1,7 +1,7 @@
-"""`doctor --probe`: which promises a remote keeps, tried on a throw-away ref and read back from the remote.
+"""`doctor --probe`: which promises a remote keeps, tried on a throw-away ref.
 
-The throw-away ref is the coordination ref's name with an ending, so that it meets the rules that the server has for
-that ref's neighbourhood. The coordination ref itself is never pushed to.
+The throw-away ref is the coordination ref's name with an ending, so that the server's rules for such names apply to
+it. The coordination ref itself is never pushed to.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RECIPE_BESIDE = (
 
 
 class Probe:
-    """Tries one remote. What it makes there it removes again, or says what could not be removed."""
+    """Tries one remote. It removes what it created there, or reports what could not be removed."""
 
     def __init__(self, client: BaseClient) -> None:
         self._connection = client.connection
@@ -54,7 +54,7 @@ class Probe:
         self._taken: set[str] = set()
 
     def run(self) -> list[Check]:
-        """The findings, in the order of the tries; the first failure that makes the rest moot ends them."""
+        """The findings, in the order of the tries. A failure that makes the rest pointless ends them."""
         home = self._connection.repository.home
         os.makedirs(home, exist_ok=True)
         found: list[Check] = []

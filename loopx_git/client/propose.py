@@ -1,4 +1,4 @@
-"""`client.propose`: todos on a branch for review, and what was reviewed replayed as ordinary operations."""
+"""`client.propose`: todos on a branch for review, and their replay as ordinary operations."""
 
 from __future__ import annotations
 

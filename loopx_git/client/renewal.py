@@ -1,4 +1,4 @@
-"""Renewing leases: below all that renews (`client.task_lease`, the background renewal, checks, heartbeats)."""
+"""Renewing leases, for all that renews: `client.task_lease`, the background renewal, checks, heartbeats."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ def renew(
     client: BaseClient, lease_id: str, *, ttl: Ttl = UNSET, agent_id: str | None = None,
     session: str | None = None,
 ) -> Answer:  # fmt: skip
-    """Renew a lease by its name (todo@epoch, or the todo alone); `ttl` in seconds, None for no bound, "unset" for
-    what it has. NotYourClaim when it is not the session's any more."""
+    """Renew a lease by its name (todo@epoch, or the todo alone).
+
+    `ttl` is in seconds, None for no bound, "unset" for no change. Raises NotYourClaim when the session does not hold
+    it any more.
+    """
     todo, epoch = split(lease_id)
     actor = client.connection.actor(agent_id, session)
     command = OnTodo(Operation.RENEW, todo, epoch=epoch, ttl=ttl)

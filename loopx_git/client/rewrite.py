@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def accept(client: BaseClient, tip: str, reason: str) -> None:
-    """Follow `tip` from now on. It must be what the remote shows now, and legal by itself."""
+    """Accept `tip`, which must be the remote's current tip and a legal history."""
     if not ids.OID.fullmatch(tip):
         raise UsageError(
             f"{tip[:60]!r} is not a full commit id", hint="--accept-tip takes the 40 digits that exit 16 names"
@@ -59,7 +59,7 @@ def accept(client: BaseClient, tip: str, reason: str) -> None:
 
 
 def publish(client: BaseClient) -> dict[str, Any]:
-    """Push the local ledger to the remote, where the ref must be absent, and coordinate there from now on."""
+    """Push the local ledger to the remote, where the ref must be absent, and coordinate there from then on."""
     connection = client.connection
     repository, settings = connection.repository, connection.settings
     pin = location.load(repository)
@@ -107,7 +107,7 @@ def publish(client: BaseClient) -> dict[str, Any]:
 
 
 def not_taken(what: str, pushed: Pushed) -> LoopXError:
-    """The error of a push that did not land: another was faster, or the remote cannot be reached or says no."""
+    """The error of a push that did not land: another was faster, or the remote is unreachable or refuses."""
     if pushed.kind in (PushKind.LOST, PushKind.REJECTED):
         return Contention(f"{what} did not take it: {pushed.said}", hint="run the same command again")
     return RemoteFailure(

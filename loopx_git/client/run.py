@@ -1,4 +1,4 @@
-"""`client.run`: claim a todo, work on it with a command, and settle by how the command ended."""
+"""`client.run`: claim a todo, work on it with a command, and end the claim by the command's exit code."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: the todo as it is now, the command's status as Popen spells it, what became of the claim, the note
-    that was written, the signal that the runner was told to end by, and where the command worked."""
+    """One run: the todo now, the command's status as Popen spells it, and what became of the claim.
+
+    It also has the note that was written, the signal that told the runner to end, and where the command worked.
+    """
 
     view: TodoView
     status: int
@@ -45,14 +47,14 @@ def run(
     inbox: Inbox | None = None, passed: dict[str, BadPlace] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Run:  # fmt: skip
-    """Claim `todo_id` (None: pick the next that fits), run `argv` under the claim, settle it by the exit code.
+    """Claim `todo_id` (None: the next that fits), run `argv` under the claim, and end the claim by the exit code.
 
-    Its place is prepared before the claim. Of a pick, todos whose place cannot be prepared are passed over: they
-    stand in `passed` afterwards, and what stands there is not tried again; NonePrepared when nothing else is left.
-    The claim gets a session of its own, unless the caller's session holds the todo already: then it goes on with that
-    claim. `resume` takes over from another session of the same agent. `inbox` brings ("signal", number) from the
-    face; `say` is told what happens, in one line each. Raises what claiming raises, UsageError when the command
-    cannot be started (nothing is claimed for one that is not there), NotYourClaim when the claim was lost on the way.
+    The branch or worktree is prepared before the claim. A todo that cannot be prepared is passed over: it is then in
+    `passed`, and a todo in `passed` is not tried again. Raises NonePrepared when no other is left. The claim gets its
+    own session; a claim that the caller's session already holds is used as it is. `resume` takes over from another
+    session of the same agent. `inbox` brings ("signal", number) from the face; `say` is called with each line of
+    progress. Raises what claiming raises, UsageError when the command cannot be started (nothing is claimed for a
+    command that does not exist), NotYourClaim when the claim was lost meanwhile.
     """
     if not argv:
         raise UsageError("name the command to run", hint="git loopx run --next -- COMMAND ARGUMENTS...")

@@ -1,4 +1,4 @@
-"""How a run is settled: from the command's exit status to what becomes of the claim, by a table the user can set."""
+"""How a run ends its claim: a table, which the user can set, from the command's exit status to an outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """What becomes of the todo; SETTLED: the command had ended its claim itself."""
+    """What becomes of the todo. SETTLED: the command ended its claim itself."""
 
     COMPLETED = "completed"
     RELEASED = "released"
@@ -33,23 +33,24 @@ _RULE = re.compile(r"(?:([0-9]{1,3})(?:-([0-9]{1,3}))?|signal|other)=(completed|
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rules in the order in which they are tried: (lowest code, highest code, outcome); `signal` for an end by a
-    signal, `other` for the rest."""
+    """Rules in order: (lowest code, highest code, outcome); `signal` for an end by a signal, `other` for the rest."""
 
     codes: tuple[tuple[int, int, Outcome], ...]
     signal: Outcome
     other: Outcome
 
     def outcome(self, status: int) -> Outcome:
-        """For a status as Popen spells it: the exit code, or a signal as a negative number."""
+        """The outcome for a status as Popen spells it: the exit code, or a signal as a negative number."""
         if status < 0:
             return self.signal
         return next((outcome for low, high, outcome in self.codes if low <= status <= high), self.other)
 
 
 def parse(text: str) -> Table:
-    """The table of rules such as `0=completed 2-9=needs_human signal=released other=blocked`; what is not named
-    is as in DEFAULT. UsageError for anything else."""
+    """The table from text such as `0=completed 2-9=needs_human signal=released other=blocked`.
+
+    What the text does not name is as in DEFAULT. Raises UsageError for anything else.
+    """
     codes: list[tuple[int, int, Outcome]] = []
     rest: dict[str, Outcome] = {}
     given = text.replace(",", " ").split()
@@ -78,9 +79,11 @@ def settle(
     todos: Todos, lease: Lease, status: int, table: Table, words: str, *, agent: str | None, session: str,
     sink: Any = None,
 ) -> tuple[TodoView, Outcome, str | None]:  # fmt: skip
-    """End the claim as the table says: (the todo, the outcome, the note written). `words` is the command, for the
-    note. Raises NotYourClaim when the claim is not the session's any more, NotAllowed when the todo's own check
-    did not pass (it is released then)."""
+    """End the claim as the table says: (the todo, the outcome, the note written).
+
+    `words` is the command, for the note. Raises NotYourClaim when the session does not hold the claim any more,
+    NotAllowed when the todo's check failed (the claim is released then).
+    """
     from loopx_git.errors import NotAllowed
 
     outcome = table.outcome(status)

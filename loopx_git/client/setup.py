@@ -1,4 +1,4 @@
-"""`client.setup`: beginning a ledger, and bringing a clone up to date with it."""
+"""`client.setup`: begin a ledger, and update a clone."""
 
 from __future__ import annotations
 

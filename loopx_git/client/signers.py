@@ -1,4 +1,4 @@
-"""Which keys belong to which agents, as the reviewed code branch says."""
+"""Which keys belong to which agents, by the reviewed code branch."""
 
 from __future__ import annotations
 

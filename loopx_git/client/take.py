@@ -1,4 +1,4 @@
-"""How `run` and `hold` come by their claim: by a new one, or by going on with the one that the caller has."""
+"""How `run` and `hold` get their claim: a new one, or the one that the caller already has."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The todo, the session that holds it, from when its time counts on the holder's clock, and whether the claim is
-    new."""
+    """The todo, its session, when its time starts on the holder's clock, and whether the claim is new."""
 
     view: TodoView
     session: str
@@ -32,10 +31,11 @@ def take(
     client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str,
     ttl: Ttl, resume: bool, way_on: str,
 ) -> Taken:  # fmt: skip
-    """Claim the todo for `session`. What the caller's own session (of `todo claim`, say) holds already is gone on
-    with instead: renewed, under the same epoch. Another session of the same agent keeps it, unless `resume`.
+    """Claim the todo for `session`.
 
-    HeldByAnother tells the way on for the latter, from the template `way_on` over {todo}.
+    A claim that the caller's own session already holds (by `todo claim`) is renewed instead, under the same epoch. A
+    claim of another session of the same agent stays, unless `resume`; HeldByAnother then names the way on, from the
+    template `way_on` over {todo}.
     """
     clock = client.connection.hooks.clock
     own = _own_session(client, todo_id, goal_id, agent_id)
@@ -65,7 +65,10 @@ def preview(
     client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str,
     ttl: Ttl, resume: bool, way_on: str,
 ) -> TodoView:  # fmt: skip
-    """The todo, if `take` would get it at the tip as it is now; its errors if not. Nothing is written."""
+    """The todo, if `take` would get it at the current tip; raises the errors of `take` otherwise.
+
+    Nothing is written.
+    """
     if _own_session(client, todo_id, goal_id, agent_id) is None:
         try:
             return Todos(client).claim(
@@ -81,7 +84,7 @@ def preview(
 
 
 def known(client: BaseClient, todo_id: str, goal_id: str | None) -> TodoView | None:
-    """The todo at the tip that is known here; None where it is not known."""
+    """The todo at the last known tip; None when it is not known."""
     snapshot = client.snapshot(client.read_known())
     try:
         return client.view(snapshot, *resolve.todo(snapshot, todo_id, goal_id))
@@ -90,7 +93,7 @@ def known(client: BaseClient, todo_id: str, goal_id: str | None) -> TodoView | N
 
 
 def granted(client: BaseClient, view: TodoView, fallback: float) -> float:
-    """When the try that won began, by the counting clock: its deadline is on disk."""
+    """When the successful try began, on the counting clock. Its deadline is on disk."""
     lease = view.lease.lease
     deadlines = client.connection.ledger.around.deadlines
     left = None if deadlines is None else deadlines.remaining().get(lease.id)

@@ -1,4 +1,4 @@
-"""`client.task_lease`: the exclusive lease of a todo by its own name."""
+"""`client.task_lease`: the exclusive lease of a todo, by the lease's id."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def acquire(
     session: str | None = None,
     goal_id: str | None = None,
 ) -> TodoView:
-    """As `task_lease.acquire`, with all that a claim tells: the former holder, warnings."""
+    """Like `task_lease.acquire`, with all facts of the claim: the former holder, warnings."""
     view = Todos(client).claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, goal_id=goal_id, exclusive=True)
     if view.acquired or ttl in (UNSET, view.lease.ttl):
         return view
@@ -130,7 +130,7 @@ def acquire(
 
 
 def named(lease_id: str | None, todo_id: str | None) -> str:
-    """The one name of a lease that was given. Errors: UsageError for none or two."""
+    """The one given name of a lease. Raises UsageError for none or two."""
     name = todo_id if lease_id is None else lease_id
     if name is None or (lease_id is not None and todo_id is not None):
         what = "the lease is named twice" if name is not None else "no lease is named"

@@ -1,4 +1,4 @@
-"""One tick of a loop: keep the task or find one, run the command, count, and let go of what is over."""
+"""One tick of a loop: keep the task or find one, run the command, count, and release a task that has ended."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ NOTHING, PAUSED, HALTED, BUSY = "no_ready_task", "loop_paused", "loop_halted", "
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """What a tick came to. `skipped` is why nothing was run ("": something was); `status` the command's as Popen
-    spells it; `released` the task that was let go of; `told` the signal that the runner was told to end by."""
+    """The result of a tick.
+
+    `skipped` is why no command ran ("": one ran). `status` is the command's as Popen spells it. `released` is the
+    task that was released. `told` is the signal that told the runner to end.
+    """
 
     loop: LoopView
     skipped: str = ""
@@ -58,8 +61,8 @@ def tick(
 ) -> Tick:  # fmt: skip
     """Carry out one tick; see `client.loop.tick`.
 
-    One tick of a loop at a time in a clone: the lock is inherited by the command, so that a runner that was
-    killed does not let the next tick begin while its command still works.
+    A clone runs one tick of a loop at a time. The command inherits the lock, so the next tick cannot begin while the
+    command of a killed runner still works.
     """
     if not argv:
         raise UsageError("name the command of the tick", hint=f"git loopx loop tick {name} -- COMMAND ARGUMENTS...")

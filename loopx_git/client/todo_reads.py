@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TodoList:
-    """What `list` found: the todos in order, how many were cut, what could not be read, and from when. With `ready`:
-    what the agent could not claim and why, and in a sentence why nothing is ready ("" where something is)."""
+    """What `list` found: the todos in order, how many were cut, what could not be read, and the time of the state.
+
+    With `ready`: what the agent could not claim and why, and one sentence why nothing is ready ("" if something is).
+    """
 
     todos: Sequence[TodoView]
     left_out: int
@@ -41,7 +43,7 @@ def _texts(todo: Todo) -> Iterator[str]:
 
 
 def not_ready(snapshot: TreeSnapshot, view: TodoView, moment: Moment) -> str | None:
-    """Why nobody could claim what `list` found, as a word of NOTHING; None when somebody could."""
+    """Why no agent could claim what `list` found, as a word of NOTHING; None when one could."""
     if view.lease.state is LeaseState.HELD:
         return "held"
     if view.status not in (Status.OPEN, Status.IN_PROGRESS):

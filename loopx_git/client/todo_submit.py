@@ -1,4 +1,4 @@
-"""How an operation on a todo is submitted, and what its caller gets back."""
+"""How an operation on a todo is submitted, and what its caller gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`validate`: a todo's own check, run before it is completed, and only if the reviewed branch allows it."""
+"""`validate`: a todo's own check. It runs before completion, and only if the reviewed branch allows it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMEOUT = 3600.0
 
 
 def allowed(client: BaseClient) -> tuple[tuple[tuple[str, ...], ...], str]:
-    """(the commands that `[validate] allow` of the code branch names, the revision that was read)."""
+    """(the commands in `[validate] allow` of the code branch, the revision that was read)."""
     data, name = reviewed(client, FILE)
     if data is None:
         return (), name
@@ -38,8 +38,10 @@ def allowed(client: BaseClient) -> tuple[tuple[tuple[str, ...], ...], str]:
 def validate(
     client: BaseClient, needed: NeedsValidation, actor: Actor, sink: Callable[[bytes], None], timeout: float = TIMEOUT
 ) -> None:
-    """Run the todo's check, renewing its lease meanwhile; NotAllowed when it may not run or does not pass,
-    NotYourClaim as soon as the claim is lost."""
+    """Run the todo's check, and renew its lease meanwhile.
+
+    Raises NotAllowed when the check may not run or fails, NotYourClaim as soon as the claim is lost.
+    """
     argv, lease = needed.argv, needed.lease
     known, where = allowed(client)
     about = {"todo_id": lease.todo, "validate": list(argv)}
@@ -77,7 +79,7 @@ def _shown(argv: Sequence[str]) -> str:
 
 
 class Renewing:
-    """Keeps the lease alive while the check runs: a renewal each third of the ttl."""
+    """Renews the lease while the check runs, after each third of the ttl."""
 
     def __init__(self, client: BaseClient, lease: Lease, actor: Actor) -> None:
         self.client, self.lease, self.actor = client, lease, actor

@@ -1,4 +1,4 @@
-"""What callers get back: plain values for `--json`, and small objects for Python."""
+"""What callers get: plain values for `--json`, and small objects for Python."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One operation of somebody else on a todo: who did it and when, the `note` that was added, and what else was
-    `changed` (field -> its new value). `reason` is what an operator gave."""
+    """One operation of another agent on a todo: who, when, the added `note`, and what was `changed`.
+
+    `changed` maps a field to its new value. `reason` is the operator's.
+    """
 
     todo: str
     agent: str
@@ -44,8 +46,11 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """A lease record, and what the wall clock says of it: `state` is free, held or lapsed, `id` todo@epoch. A renewal
-    has the `news`: what others did to the todo since the holder's session last wrote about it."""
+    """A lease record and its state by the wall clock.
+
+    `state` is free, held or lapsed; `id` is todo@epoch. After a renewal, `news` has what others did to the todo since
+    the holder's session last wrote about it.
+    """
 
     lease: Lease
     state: LeaseState
@@ -120,9 +125,11 @@ class LeaseView:
 
 @dataclass(frozen=True, slots=True)
 class TodoView:
-    """A todo with its lease. `acquired` is set by a claim: False when it was the caller's already. `waits` has what
-    an open todo waits for, where that was looked at. `facts` has what else the operation told (former holder,
-    warnings, unchanged)."""
+    """A todo with its lease.
+
+    A claim sets `acquired`: False when the caller already had it. `waits` has what an open todo waits for, if that
+    was requested. `facts` has what else the operation reported (former holder, warnings, unchanged).
+    """
 
     todo: Todo
     lease: LeaseView
@@ -237,7 +244,7 @@ def _time(value: datetime | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A tip that was read, how old the knowledge is in seconds (0: read just now), and what to warn of."""
+    """A tip that was read, its age in seconds (0: read just now), and warnings."""
 
     tip: str
     age: float

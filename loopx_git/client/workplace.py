@@ -25,7 +25,7 @@ _MARK = "made-for"
 
 
 class BadPlace(NotAllowed):
-    """The place of one todo cannot be prepared; nothing was claimed, and nothing of the user's was changed."""
+    """The branch or worktree of one todo cannot be prepared. Nothing was claimed or changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Workplace:
 
 
 def prepare(client: BaseClient, view: TodoView, *, branch: bool, worktree: bool) -> Workplace:
-    """Make what was asked for, or BadPlace, with nothing left of what was begun.
+    """Make the requested branch or worktree, or raise BadPlace and leave nothing behind.
 
-    If the todo records a branch, that branch is used. Otherwise a new branch begins at HEAD. What the user has
-    checked out is never touched: the branch is checked out only in a worktree, and only in one of this repository.
+    A branch that the todo records is used; otherwise a new branch begins at HEAD. What the user has checked out is
+    never changed: a branch is checked out only in a worktree of this repository.
     """
     if not branch and not worktree:
         return Workplace(client.connection.repository.cwd)
@@ -66,8 +66,7 @@ def prepare(client: BaseClient, view: TodoView, *, branch: bool, worktree: bool)
 
 
 def withdraw(client: BaseClient, place: Workplace) -> bool:
-    """Take back what was made for a run that did not come about; False where something of it stays, because there is
-    something in it."""
+    """Remove what was made for a run that did not start; False when a part has content and stays."""
     if place.new and not clear(client, place):
         return False
     if place.began is None:
@@ -78,7 +77,7 @@ def withdraw(client: BaseClient, place: Workplace) -> bool:
 
 
 def clear(client: BaseClient, place: Workplace) -> bool:
-    """Remove a worktree of ours, if there is nothing in it that is not committed; True when it is gone."""
+    """Remove a worktree of ours if it has nothing uncommitted; True when it was removed."""
     if not place.made:
         return False
     status = _git(client, ["status", "--porcelain", "--ignored", "-uall"], folder=place.folder)
