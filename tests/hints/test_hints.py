@@ -56,6 +56,7 @@ LEFT: dict[Key, str] = {
     ("client/tick.py", "git loopx loop show {}"): "the task is taken within a tick; tests/running",
     ("client/land.py", "git loopx todo reopen {}"): "the second of two steps fails; tests/running/test_land.py",
     ("client/rewrite.py", "git config loopx.ref {}"): "a ledger without a remote that moves; tests/environment",
+    ("store/remote.py", "git config loopx.ref refs/heads/{}"): "a branch in the way; tests/environment",
     ("client/probe.py", "git ls-remote {}"): "a remote that fails in the middle of a probe; tests/review",
     ("client/places.py", "git log --oneline {}"): "a branch that cannot be removed; tests/running",
     ("client/doctor.py", "git remote get-url --all {}"): "a remote with two URLs; tests/environment/test_doctor.py",
