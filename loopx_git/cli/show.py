@@ -104,7 +104,7 @@ def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
     """What a write did: one line, and what else the caller should know."""
     facts = view.facts
     if facts.get("unchanged"):
-        return [str(facts.get("message", f"{view.id}: nothing to do"))]
+        return [facts.get("message", f"{view.id}: nothing to do")]
     # Of a lease and a soft claim, which was meant depends on the goal: say it.
     done += " (the soft claim)" if facts.get("released") == "soft claim" else ""
     done = "noted, without the claim" if facts.get("without_claim") else done

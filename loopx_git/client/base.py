@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.client import claims_writer
 from loopx_git.client.connect import Connection, Hooks
 from loopx_git.client.views import LeaseView, Reading, TodoView
-from loopx_git.core.change import Actor
+from loopx_git.core.change import Actor, place_of
 from loopx_git.core.claim import state_of
 from loopx_git.core.commands import AddTodo, Command, OnTodo
 from loopx_git.core.lease import Lease, Moment, expires_at
@@ -211,14 +211,15 @@ class BaseClient:
             return
         snapshot = self.connection.ledger.snapshot(answer.tip)
         for facts in answer.facts:
-            lease = snapshot.lease(str(facts["goal"]), str(facts["todo"]))
+            goal, todo = place_of(facts)
+            lease = snapshot.lease(goal, todo)
             if lease is None or (lease.epoch, lease.holder) != (facts["epoch"], actor.name):
                 holder = None if lease is None else lease.holder
                 raise NotYourClaim(
-                    f"{facts['todo']} was yours under epoch {facts['epoch']} and no longer is: "
+                    f"{todo} was yours under epoch {facts['epoch']} and no longer is: "
                     f"{holder or 'nobody'} holds it (epoch {lease.epoch if lease else 0})",
-                    hint=f"git loopx todo show {facts['todo']}",
-                    about={"todo_id": facts["todo"], "holder": holder, "epoch": lease.epoch if lease else 0,
+                    hint=f"git loopx todo show {todo}",
+                    about={"todo_id": todo, "holder": holder, "epoch": lease.epoch if lease else 0,
                            "former_epoch": facts["epoch"]},
                 )  # fmt: skip
 

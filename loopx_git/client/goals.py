@@ -51,7 +51,7 @@ class Goals:
         assert answer.tip is not None
         snapshot = self._client.connection.ledger.snapshot(answer.tip)
         stored = snapshot.goal(goal_id)
-        created = bool(answer.facts[0].get("created"))
+        created = answer.facts[0].get("created", False)
         return (None if stored is None else _view(snapshot, stored)), created
 
     def close(self, goal_id: str, *, agent_id: str | None = None, dry_run: bool = False) -> tuple[GoalView, bool]:
@@ -66,7 +66,7 @@ class Goals:
         stored = snapshot.goal(goal_id)
         if stored is None:
             raise InternalError(f"the goal {goal_id} vanished")
-        return _view(snapshot, stored), bool(answer.facts[0].get("closed"))
+        return _view(snapshot, stored), answer.facts[0].get("closed", False)
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[list[GoalView], Reading]:
         """Every goal, by id. Raises NotInitialised."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.client.config import HERE
 from loopx_git.client.validation import Renewing, validate
 from loopx_git.core import resolve
-from loopx_git.core.change import Actor, Op
+from loopx_git.core.change import Actor, Facts, Op, place_of
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.lease import Lease
 from loopx_git.core.plan_todo import NeedsValidation
@@ -176,8 +176,8 @@ def _result(client: BaseClient, command: OnTodo, actor: Actor, words: str, publi
     answer = client.submit([command], actor, words=words, publisher=publisher)
     assert answer.tip is not None
     snapshot = client.connection.ledger.snapshot(answer.tip)
-    facts = {**answer.facts[0], "found": answer.found, "losses": answer.losses}
-    return client.view(snapshot, str(facts["goal"]), str(facts["todo"]), facts=facts)
+    facts: Facts = {**answer.facts[0], "found": answer.found, "losses": answer.losses}
+    return client.view(snapshot, *place_of(facts), facts=facts)
 
 
 # -- the user's repository

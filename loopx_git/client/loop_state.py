@@ -9,7 +9,7 @@ from loopx_git.client.identity import session_of_loop
 from loopx_git.client.take import explained
 from loopx_git.client.views import LeaseView, lease_view
 from loopx_git.core import ids
-from loopx_git.core.change import Actor
+from loopx_git.core.change import Actor, place_of
 from loopx_git.core.claim import acquired as acquired_by
 from loopx_git.core.claim import is_stale
 from loopx_git.core.commands import ClaimTask
@@ -85,7 +85,7 @@ def claim_task(client: BaseClient, command: ClaimTask, *, dry_run: bool = False)
     assert answer.tip is not None
     view, facts = loop_at(client, answer.tip, command.loop), answer.facts[0]
     acquired, former = bool(facts.get("acquired")), facts.get("former")
-    goal, todo = str(facts["goal"]), str(facts["todo"])
+    goal, todo = place_of(facts)
     snapshot = client.connection.ledger.snapshot(answer.tip)
     title = snapshot.todo(goal, todo).title
     if not dry_run:

@@ -46,7 +46,7 @@ class Loops:
         command = CreateLoop(ids.check("agent", name, where="loop"))
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"loop create {name}")
         assert answer.tip is not None
-        created = bool(answer.facts[0]["created"])
+        created = answer.facts[0]["created"]
         return (None if created and dry_run else loop_at(self._client, answer.tip, name)), created
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[Sequence[LoopView], Reading]:

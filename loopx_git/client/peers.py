@@ -45,7 +45,7 @@ class Peers:
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"peer register {agent}")
         assert answer.tip is not None
         peer = self._client.connection.ledger.snapshot(answer.tip).peer(agent)
-        return peer, bool(answer.facts[0].get("created"))
+        return peer, answer.facts[0].get("created", False)
 
     def set_status(
         self, agent: str, status: PeerStatus, *, agent_id: str | None = None, dry_run: bool = False

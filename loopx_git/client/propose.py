@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.client.arguments import checked
 from loopx_git.client.config import check_ref
 from loopx_git.client.rewrite import not_taken
-from loopx_git.core.change import Actor, PutTodo
+from loopx_git.core.change import Actor, PutTodo, place_of
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan import plan
 from loopx_git.core.table import Operation
@@ -139,7 +139,7 @@ class Proposals:
             raise NotAllowed(f"{proposal.ref} proposes nothing new", hint=f"git loopx propose show {branch}")
         actor = self._client.connection.actor()
         answer = self._client.submit(commands, actor, dry_run=dry_run, words=f"propose accept {branch}")
-        todos = list(dict.fromkeys(str(facts["todo"]) for facts in answer.facts))
+        todos = list(dict.fromkeys(place_of(facts)[1] for facts in answer.facts))
         return {"branch": proposal.ref, "todos": todos, "operations": len(commands), "tip": answer.tip}
 
     # -- the branch

@@ -36,7 +36,7 @@ def renew_all(client: BaseClient, *, agent_id: str | None = None, session: str |
     """Renew every lease of the session in one operation: their ids (todo@epoch)."""
     actor = client.connection.actor(agent_id, session)
     answer = client.submit([RenewAll()], actor, words="task-lease renew --all")
-    return list(answer.facts[0].get("renewed", ()))
+    return answer.facts[0].get("renewed", [])
 
 
 def split(lease_id: str) -> tuple[str, int | None]:

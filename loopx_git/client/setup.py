@@ -48,7 +48,7 @@ class Setup:
         settings, ledger = connection.settings, connection.ledger
         text_path = self._config_path()
         answer = client.submit([Init()], connection.actor(), dry_run=dry_run, words="init")
-        created = bool(answer.facts[0].get("created"))
+        created = answer.facts[0].get("created", False)
         if answer.tip is None:
             return Initialised("", settings.ref, _remote(settings.remote), created, "none", "")
         root = ledger.around.objects.between(None, answer.tip, 10**9)[0]

@@ -187,8 +187,7 @@ class _Course:
         """Count the iteration, and let go of the task in the same commit if it is over; what was let go of."""
         command = CountTick(self.actor.name, iteration)
         answer = self.client.submit([command], self.actor, words=f"loop tick {self.actor.name}")
-        released = answer.facts[0].get("released")
-        return None if released is None else str(released)
+        return answer.facts[0].get("released")
 
 
 def _shown(client: BaseClient, name: str) -> LoopView:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.views import TodoView, lease_view
 from loopx_git.core import ids
-from loopx_git.core.change import Actor, PutTodo
+from loopx_git.core.change import Actor, Facts, PutTodo, place_of
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan_setup import add_todo
 from loopx_git.core.table import Operation
@@ -15,6 +15,7 @@ from loopx_git.errors import UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
+    from loopx_git.store.ledger import Answer
 
 
 class TodoSubmit:
@@ -32,15 +33,14 @@ class TodoSubmit:
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"todo {operation} {todo_id}")
         return self._result(answer, actor, [command])[0]
 
-    def _result(self, answer: Any, actor: Actor, commands: Sequence[Any]) -> Sequence[TodoView]:
+    def _result(self, answer: Answer, actor: Actor, commands: Sequence[Any]) -> Sequence[TodoView]:
         """The todos as they are at the answer's tip; a dry run shows them as they were."""
         assert answer.tip is not None
         snapshot = self._client.connection.ledger.snapshot(answer.tip)
         views = []
         for facts, command in zip(answer.facts, commands, strict=True):
-            extra = {**facts, "found": answer.found, "losses": answer.losses}
+            extra: Facts = {**facts, "found": answer.found, "losses": answer.losses}
             extra["dry_run"] = not answer.wrote and not facts.get("unchanged")
-            goal, todo = facts["goal"], facts["todo"]
             if isinstance(command, AddTodo) and not answer.wrote:
                 views.append(self._planned(snapshot, command, actor, extra))
                 continue
@@ -49,10 +49,10 @@ class TodoSubmit:
                 Operation.RESUME,
             )
             acquired = bool(facts.get("acquired")) if acquires else None
-            views.append(self._client.view(snapshot, goal, todo, acquired=acquired, facts=extra))
+            views.append(self._client.view(snapshot, *place_of(facts), acquired=acquired, facts=extra))
         return views
 
-    def _planned(self, snapshot: Any, command: AddTodo, actor: Actor, facts: Any) -> TodoView:
+    def _planned(self, snapshot: Any, command: AddTodo, actor: Actor, facts: Facts) -> TodoView:
         """The todo that a dry run of `add` would write."""
         moment = self._client.moment()
         write = add_todo(snapshot, command, actor, moment).writes[0]

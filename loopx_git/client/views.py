@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from loopx_git.core.change import Facts
 from loopx_git.core.lease import Ended, Lease, LeaseState, Moment, expires_at, state
 from loopx_git.core.peer import Goal, Peer
 from loopx_git.core.query import Wait
@@ -135,7 +136,7 @@ class TodoView:
     lease: LeaseView
     acquired: bool | None = None
     waits: Sequence[Wait] | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
 
     @property
     def id(self) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict
 
 from loopx_git.core.lease import Lease
 from loopx_git.core.loop import Loop
@@ -107,12 +106,64 @@ class Actor:
         return "@" not in self.name
 
 
+class Facts(TypedDict, total=False):
+    """What an operation tells its caller, from the planner to the terminal: plain values, as clones keep them in a
+    pending record. A key that says nothing of an operation is left out.
+
+    operation, hold  the row of the table that granted it
+    unchanged        why nothing was written, as a reason of the table or "same"; `message` says it to people
+    acquired, former the claim is new, and the one that was taken over (agent@epoch); for others the value before
+    released, goes_on which of lease and soft claim was taken back and which stays; for a loop the task let go of
+    """
+
+    op: str
+    todo: str | None
+    goal: str | None
+    epoch: int | None
+    operation: str
+    hold: str
+    unchanged: str
+    message: str
+    warnings: list[str]
+    acquired: bool
+    former: str | None
+    released: str | None
+    goes_on: str
+    soft: bool
+    without_claim: bool
+    successor: str | None
+    renewed: list[str]
+    created: bool
+    closed: bool
+    agent: str
+    status: str
+    loop: str
+    iterations: int
+    key: str
+    value: str
+    adopted: bool
+    admitted: list[dict[str, str | None]]
+    undone: list[dict[str, str | None]]
+    # What the client adds to a view of a todo.
+    found: bool
+    losses: int
+    dry_run: bool
+    handover: dict[str, Any]
+
+
+def place_of(facts: Facts) -> tuple[str, str]:
+    """(goal, todo) of an operation on one todo."""
+    goal, todo = facts["goal"], facts["todo"]
+    assert goal is not None and todo is not None
+    return goal, todo
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
     """One operation: at most one commit. No writes means that nothing needs to be done, and `reason` says why.
 
     `prev` is the claim taken over as agent@epoch, `renewed` the claims renewed on the way as todo@epoch, and
-    `facts` what a caller wants to know (todo, goal, acquired, hand-over, warnings), in plain values.
+    `facts` what a caller wants to know.
     """
 
     op: Op
@@ -126,4 +177,4 @@ class ChangeSet:
     reason: str | None = None
     code: str | None = None
     renewed: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopx_git.core.change import Actor
+from loopx_git.core.change import Actor, Facts
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.peer import ClaimMode
 from loopx_git.core.snapshot import Snapshot
@@ -85,9 +85,10 @@ def check_soft(command: OnTodo, todo: Todo, hold: Hold, row: Row) -> None:
         )
 
 
-def taken_back(command: OnTodo, todo: Todo, actor: Actor, hold: Hold) -> dict[str, str]:
+def taken_back(command: OnTodo, todo: Todo, actor: Actor, hold: Hold) -> Facts:
     """Of an agent's lease and soft claim on one todo: which one is released, and which one stays."""
     if command.operation is Operation.UNSOFT:
-        held = hold in _OWN
-        return {"released": "soft claim", **({"goes_on": "lease"} if held else {})}
-    return {"released": "lease", **({"goes_on": "soft claim"} if actor.name in todo.soft_claims else {})}
+        return {"released": "soft claim", "goes_on": "lease"} if hold in _OWN else {"released": "soft claim"}
+    if actor.name in todo.soft_claims:
+        return {"released": "lease", "goes_on": "soft claim"}
+    return {"released": "lease"}

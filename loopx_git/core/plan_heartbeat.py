@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopx_git.core import resolve
-from loopx_git.core.change import Actor, ChangeSet, Op, PutLease, PutPeer, PutTodo, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLease, PutPeer, PutTodo, Write
 from loopx_git.core.claim import gone, renewed
 from loopx_git.core.commands import DropSoftClaim, RenewAll
 from loopx_git.core.lease import Lease, Moment
@@ -24,7 +24,7 @@ def beat(snapshot: Snapshot, actor: Actor, moment: Moment) -> ChangeSet:
             about={"agent": actor.name},
         )
     text = subject(f"peer {peer.agent} beat")
-    facts = {"agent": peer.agent}
+    facts: Facts = {"agent": peer.agent}
     after = replace(peer, last_seen=moment.now)
     # Two beats within a millisecond are one: a commit that changes nothing is not an operation.
     writes = () if after == peer else (PutPeer(after),)
@@ -57,7 +57,7 @@ def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, mo
     todo = snapshot.todo(goal, todo_id)
     text = subject(f"soft {todo_id} without {command.agent}")
     lease = snapshot.lease(goal, todo_id) or Lease(todo_id)
-    facts = {"todo": todo_id, "goal": goal, "agent": command.agent}
+    facts: Facts = {"todo": todo_id, "goal": goal, "agent": command.agent}
     base = ChangeSet(Op.SOFT, actor, text, goal=goal, todo=todo_id, epoch=lease.epoch, facts=facts)
     if command.agent not in todo.soft_claims:
         return replace(base, facts={**facts, "unchanged": "same"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopx_git.core import ids, resolve
-from loopx_git.core.change import Actor, ChangeSet, Op, PutLoop, PutPeer, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLoop, PutPeer, Write
 from loopx_git.core.claim import hold_of
 from loopx_git.core.commands import ClaimTask, CountTick, CreateLoop, OnTodo, SetLoopStatus
 from loopx_git.core.lease import Lease, Moment
@@ -52,7 +52,7 @@ def create(snapshot: Snapshot, command: CreateLoop, actor: Actor, moment: Moment
     name = ids.check("agent", command.loop, where="loop")
     known, peer = snapshot.loop(name), snapshot.peer(name)
     text = subject(f"loop {name} created by {actor.name}")
-    facts = {"loop": name, "created": known is None}
+    facts: Facts = {"loop": name, "created": known is None}
     if known is not None:
         return ChangeSet(Op.LOOP, actor, text, facts=facts)
     writes: list[Write] = [PutLoop(Loop(name, moment.now, actor.name))]
@@ -75,7 +75,7 @@ def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, moment:
         bad = bad_line(command.reason, 300)
         if bad:
             raise UsageError(f"the reason {bad}", hint="--reason TEXT, one line of 300 characters at most")
-    facts = {"loop": loop.name, "status": command.status.value, "former": loop.status.value}
+    facts: Facts = {"loop": loop.name, "status": command.status.value, "former": loop.status.value}
     halted, wanted = loop.status is LoopStatus.HALTED, command.status
     approved = command.approve and wanted is LoopStatus.RUNNING
     if halted and wanted is not LoopStatus.HALTED and not approved:
@@ -124,7 +124,7 @@ def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, 
     )
     change = decide(snapshot, asked, actor, moment, request)
     after = replace(loop, session=actor.session, current_task=todo)
-    facts = {**change.facts, "loop": loop.name}
+    facts: Facts = {**change.facts, "loop": loop.name}
     if not change.writes and after == loop:
         return replace(change, facts=facts)
     # The lease may be the loop's already (taken by `todo claim` under its session): then only the record is written.
@@ -138,10 +138,10 @@ def count(snapshot: Snapshot, command: CountTick, actor: Actor, moment: Moment, 
     loop = tracked(snapshot, command.loop)
     check_home(loop, actor, moves=False, way=f"git loopx loop tick {loop.name} --resume -- COMMAND ARGUMENTS...")
     if loop.iterations >= command.iteration:
-        counted = {"loop": loop.name, "iterations": loop.iterations, "released": None}
+        counted: Facts = {"loop": loop.name, "iterations": loop.iterations, "released": None}
         return ChangeSet(Op.LOOP, actor, "", facts=counted)
     after = replace(loop, iterations=loop.iterations + 1, last_tick=moment.now, session=actor.session)
-    facts: dict[str, object] = {"loop": loop.name, "iterations": after.iterations, "released": None}
+    facts: Facts = {"loop": loop.name, "iterations": after.iterations, "released": None}
     base = ChangeSet(Op.LOOP, actor, subject(f"loop {loop.name} tick {after.iterations}"), facts=facts)
     if loop.current_task is None:
         return replace(base, writes=(PutLoop(after),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopx_git.core import ids
-from loopx_git.core.change import Actor, ChangeSet, Op, PutPeer, PutTodo, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutPeer, PutTodo, Write
 from loopx_git.core.claim import is_held
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus
 from loopx_git.core.lease import Moment
@@ -29,7 +29,7 @@ def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, moment: Mo
     text = subject(f"peer {command.agent} by {actor.name}")
     if known is None:
         peer = Peer(command.agent, moment.now, actor.name, command.kind or PeerKind.AGENT, capabilities=capabilities)
-        facts = {"agent": command.agent, "created": True}
+        facts: Facts = {"agent": command.agent, "created": True}
         return ChangeSet(Op.PEER, actor, text, (PutPeer(peer),), facts=facts)
     about = {"agent": known.agent}
     if command.new or known.agent != command.agent:
@@ -63,7 +63,7 @@ def set_status(snapshot: Snapshot, command: SetPeerStatus, actor: Actor, moment:
             hint=f"git loopx peer register {command.agent}",
             about={"agent": command.agent},
         )
-    facts = {"agent": known.agent, "status": command.status.value, "former": known.status.value}
+    facts: Facts = {"agent": known.agent, "status": command.status.value, "former": known.status.value}
     text = subject(f"peer {known.agent} {command.status.value} by {actor.name}")
     if known.status is command.status:
         return ChangeSet(Op.PEER, actor, text, facts=facts)

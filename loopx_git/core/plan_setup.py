@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopx_git.core import graph, ids, resolve
-from loopx_git.core.change import Actor, ChangeSet, Op, PutFormat, PutGoal, PutPolicy, PutTodo, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutFormat, PutGoal, PutPolicy, PutTodo, Write
 from loopx_git.core.claim import is_held
 from loopx_git.core.commands import AddTodo, CloseGoal, CreateGoal, SetPolicy
 from loopx_git.core.fields import why_bad
@@ -36,7 +36,7 @@ def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor, moment: Mom
     """Set one key. The mode of claims changes only while no goal that follows the policy is in use."""
     before = snapshot.policy
     after = with_value(before, command.key, command.value)
-    facts = {"key": command.key, "value": get(after, command.key), "former": get(before, command.key)}
+    facts: Facts = {"key": command.key, "value": get(after, command.key), "former": get(before, command.key)}
     if after.claims_mode is not before.claims_mode:
         for goal_id in snapshot.goal_ids():
             stored = snapshot.goal(goal_id)
@@ -57,7 +57,7 @@ def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, moment: M
     if title is not None:
         _refuse("title", bad_line(title, TITLE_MAX), "--title TEXT")
     known = snapshot.goal(command.goal)
-    facts = {"goal": command.goal, "created": known is None}
+    facts: Facts = {"goal": command.goal, "created": known is None}
     text = subject(f"goal {command.goal} by {actor.name}")
     if known is None:
         goal = Goal(command.goal, title or command.goal, moment.now, actor.name, claims=command.claims)
@@ -92,7 +92,7 @@ def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, moment: Mom
     if goal is None:
         raise InternalError(f"the goal {goal_id} vanished while it was planned on")
     text = subject(f"goal {goal_id} closed by {actor.name}")
-    facts = {"goal": goal_id, "closed": goal.status is not GoalStatus.CLOSED}
+    facts: Facts = {"goal": goal_id, "closed": goal.status is not GoalStatus.CLOSED}
     if goal.status is GoalStatus.CLOSED:
         return ChangeSet(Op.GOAL, actor, text, goal=goal_id, facts=facts)
     held = [lease for lease in snapshot.leases(goal_id) if is_held(lease, snapshot, moment)]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from loopx_git.core import conditions, ids, meaning, resolve, succession
-from loopx_git.core.change import Actor, ChangeSet, Op, PutLease, PutPeer, PutTodo, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLease, PutPeer, PutTodo, Write
 from loopx_git.core.claim import acquired, ended, fenced, handed_over, hold_of, is_abandoned, renewed
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.edit import edited, with_note
@@ -56,7 +55,7 @@ def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, re
         hold = Hold.SOFT
     command = meaning.meant(command, todo, actor, hold, soft=soft)
     row = look_up(command.operation, todo.state, hold, command.force)
-    facts: dict[str, Any] = {"todo": todo_id, "goal": goal, "hold": hold.value, "operation": command.operation.value}
+    facts: Facts = {"todo": todo_id, "goal": goal, "hold": hold.value, "operation": command.operation.value}
     if command.operation is Operation.SOFT:
         facts["soft"] = True
     if command.operation in (Operation.RELEASE, Operation.UNSOFT):
@@ -170,7 +169,7 @@ class _Grant:
         if self.lease != self.lease_before:
             writes.append(PutLease(self.todo.goal, self.lease))
         writes += self.others
-        facts = {**base.facts, "warnings": self.warnings}
+        facts: Facts = {**base.facts, "warnings": self.warnings}
         if not writes:
             message = f"{self.todo.id} is as asked already"
             return replace(base, facts={**facts, "unchanged": "same", "message": message})

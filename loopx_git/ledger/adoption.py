@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loopx_git.core.change import Actor, ChangeSet, Op, PutTodo, Restore, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutTodo, Restore, Write
 from loopx_git.core.lease import Moment
 from loopx_git.core.plan import plan
 from loopx_git.core.plan_setup import subject
@@ -71,7 +71,7 @@ def plan_adoption(
         waiting = failed
     undone += waiting
     text = subject(f"adopt {len(admitted)} edits, undo {len(undone)} by {actor.name}")
-    facts = {
+    facts: Facts = {
         "admitted": [{"path": edit.path, "todo": edit.todo} for edit in admitted],
         "undone": [{"path": edit.path, "todo": edit.todo, "reason": edit.refused} for edit in undone],
         "adopted": True,

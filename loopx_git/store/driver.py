@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from loopx_git.core.change import Actor, ChangeSet, PutLease
+from loopx_git.core.change import Actor, ChangeSet, Facts, PutLease
 from loopx_git.core.lease import Moment
 from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError, NotAllowed, RemoteFailure
 from loopx_git.format import message
@@ -342,7 +342,7 @@ class Driver:
         self.around.publisher.anchor(self.record.request, parent)
         return parent
 
-    def _built(self, tip: str | None, changes: Sequence[ChangeSet]) -> tuple[str, list[dict[str, Any]]]:
+    def _built(self, tip: str | None, changes: Sequence[ChangeSet]) -> tuple[str, list[Facts]]:
         """The last commit of the group, checked, and the facts of each operation."""
         around, parent = self.around, tip
         author = author_of(self.job.actor, around.committer)
@@ -377,7 +377,7 @@ class Driver:
         return None
 
 
-def facts_of(change: ChangeSet) -> dict[str, Any]:
+def facts_of(change: ChangeSet) -> Facts:
     """The facts that answer the caller of a change set, in plain values; the pending record keeps them."""
     return {
         **change.facts, "op": change.op.value, "todo": change.todo, "goal": change.goal, "epoch": change.epoch,

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
-from loopx_git.core.change import Actor
+from loopx_git.core.change import Actor, Facts
 from loopx_git.errors import InvalidState, NotInitialised, RemoteFailure
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.store import transaction as tx
@@ -33,7 +32,7 @@ class Answer:
     the same command had landed.
     """
 
-    facts: Sequence[dict[str, Any]]
+    facts: Sequence[Facts]
     tip: str | None
     oid: str | None = None
     wrote: bool = False
@@ -136,7 +135,7 @@ class Ledger:
 
     def _answer(self, driver: Driver, result: tx.Result) -> Answer:
         if result.oid is None:
-            facts: Sequence[dict[str, Any]] = [facts_of(change) for change in result.changes]
+            facts: Sequence[Facts] = [facts_of(change) for change in result.changes]
         else:
             facts = driver.record.facts(result.oid)
         return Answer(

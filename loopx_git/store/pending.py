@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from loopx_git.core import ids
+from loopx_git.core.change import Facts
 from loopx_git.errors import InvalidState
 from loopx_git.store.lock import make_folder, read_file, write_file
 
@@ -29,7 +30,7 @@ class Built:
 
     oid: str
     parent: str | None
-    facts: Sequence[dict[str, Any]] = ()
+    facts: Sequence[Facts] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Pending:
     landed: str | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
-    def facts(self, oid: str) -> Sequence[dict[str, Any]]:
+    def facts(self, oid: str) -> Sequence[Facts]:
         """The facts of one of the built commits."""
         return next(item.facts for item in self.built if item.oid == oid)
 
