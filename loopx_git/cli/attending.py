@@ -1,4 +1,4 @@
-"""What `run` and `loop tick` share at the command line: signals for the command, and the exit code."""
+"""What `run` and `loop tick` share on the command line: signals for the command, and the exit code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STOPS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 
 @contextmanager
 def listening() -> Iterator[Inbox]:
-    """Signals of this process as events, as long as the block lasts."""
+    """Signals of this process as events, until the block ends."""
     inbox = Inbox()
 
     def receive(number: int, frame: FrameType | None) -> None:
@@ -56,7 +56,7 @@ def pause(inbox: Inbox, seconds: float) -> bool:
 
 
 def end_with(code: int) -> None:
-    """Leave with an exit code that is not an error of ours."""
+    """Exit with a code that is not one of our errors."""
     if code:
         raise click.exceptions.Exit(code)
 

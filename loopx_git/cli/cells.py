@@ -1,4 +1,4 @@
-"""How wide a text is on a terminal: in cells, of which a letter of the east takes two and a combining mark none."""
+"""The width of a text on a terminal, in cells: an East Asian letter takes two, a combining mark none."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ def width(text: str) -> int:
 
 
 def pad(text: str, cells: int) -> str:
-    """The text with spaces behind it up to so many cells."""
+    """The text with spaces after it, up to a width in cells."""
     return text + " " * (cells - width(text))
 
 
 def cut(text: str, cells: int) -> str:
-    """The text within so many cells, with `...` where something is missing. What is drawn as one stays whole: a
-    letter with its marks, an emoji with what is joined to it."""
+    """The text within a width in cells, with `...` where it was cut.
+
+    A letter with its marks and an emoji sequence are never split.
+    """
     if width(text) <= cells:
         return text
     from wcwidth import iter_graphemes

@@ -10,7 +10,7 @@ from loopx_git.errors import LoopXError
 
 
 def todos_like(context: click.Context, incomplete: str) -> list[str]:
-    """Ids and aliases that begin with what was typed. Without a ledger there is nothing to complete."""
+    """Ids and aliases that begin with what was typed. Without a ledger: none."""
     from loopx_git.client.client import Client
 
     folder = context.params.get("folder") or "."

@@ -1,4 +1,4 @@
-"""What somebody probably meant who typed a command that does not exist."""
+"""Suggestions for a command that does not exist."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ ENDS = frozenset({
 
 
 def unknown_command(word: str, path: str, known: Iterable[str]) -> UsageError:
-    """The error for a command that is not there; `path` is what was typed before it, `known` what may stand there."""
+    """The error for an unknown command. `path` is what was typed before it, `known` what may follow."""
     shown, names = word[:80], list(known)
     message = f"there is no command {shown!r}"
     meant = _meant(word.lower(), path, names)

@@ -1,6 +1,6 @@
-"""The first step of the program: the hooks of git and of agents start at every edit, and go a short way.
+"""The first step of the program: hooks of git and of agents take a short path, because they run at every edit.
 
-Everything else goes on to `cli.main`. Nothing heavy is imported here.
+Everything else goes to `cli.main`. Nothing heavy is imported here.
 """
 
 from __future__ import annotations

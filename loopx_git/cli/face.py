@@ -88,14 +88,14 @@ class Face:
         self.changes = self.writes = False
 
     def settle(self) -> None:
-        """Take the output from the values, as they are now."""
+        """Make the output from the current values."""
         self.output = Output(
             as_json=bool(self.values.get("as_json")),
             color=wants_color(self.values.get("color"), os.environ, sys.stdout),
         )
 
     def refuse(self, unused: Sequence[str], *, why: str = "", instead: str = "") -> None:
-        """Refuse a common option that would have no effect, where it was asked of this very command."""
+        """Raise UsageError for a common option that this command was given and does not use."""
         for param, spellings, _ in _COMMON:
             if param in unused and param in self.after:
                 path = click.get_current_context().command_path
@@ -124,7 +124,7 @@ class Face:
         return {name: self.values.get(name) for name in ("agent", "session", "remote", "ref", "timeout")}
 
     def hooks(self) -> Hooks:
-        """The progress line, and what tests and drills hang in."""
+        """The progress line, and the hooks of tests and drills."""
         from loopx_git.client.connect import Hooks
 
         def progress(done: int, total: int) -> None:
@@ -141,7 +141,7 @@ class Face:
         return hooks
 
     def say(self, text: str) -> None:
-        """One line about what happens, beside the output of a command that is being run."""
+        """Print one line of progress, next to the output of the command that runs."""
         self.output.err.write(f"loopx: {safe(text)}\n")
         self.output.err.flush()
 
@@ -168,12 +168,15 @@ class Face:
         from loopx_git.client.base import PROMPT_AGE
 
         if age > PROMPT_AGE:
-            when = "nobody knows when this was read" if age == float("inf") else f"as of {ago(age)}"
+            when = "the age of this state is unknown" if age == float("inf") else f"as of {ago(age)}"
             self.output.err.write(f"{when}: --fresh asks again\n")
 
     def close(self) -> None:
-        """What came of the printing. A write that stands is not a failure because its answer was lost; a read that
-        nobody got is (InvalidState). A reader that went away (`| head`) had what it wanted."""
+        """Handle output that could not be printed.
+
+        A write that landed is not a failure because its answer was lost. A read whose answer was lost raises
+        InvalidState. A reader that closed the pipe (`| head`) is not an error.
+        """
         error = unprinted()
         if error is None:
             return
@@ -279,7 +282,7 @@ def todo_argument(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def lease_argument(function: Callable[..., None]) -> Callable[..., None]:
-    """A lease, positional (todo@epoch, or its todo) or as --todo-id; None where neither is given."""
+    """A lease, positional (todo@epoch, or its todo) or as --todo-id; None when neither is given."""
 
     @functools.wraps(function)
     def run(face: Face, *args: Any, lease: str | None, todo_id: str | None, **values: Any) -> None:
@@ -292,7 +295,7 @@ def lease_argument(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def needed_lease(lease: str | None) -> str:
-    """The lease that was named. Errors: UsageError where none was."""
+    """The lease that was given. Raises UsageError when none was."""
     if lease is None:
         raise UsageError("name a lease", hint=f"{click.get_current_context().command_path} LEASE")
     return lease
@@ -317,7 +320,7 @@ def todos_argument(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def complete_todo(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Ids and aliases from the local state; a completion never fetches and never complains."""
+    """Ids and aliases from the local state. Completion never fetches and never fails."""
     from loopx_git.cli.completion import todos_like
 
     return todos_like(context, incomplete)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def main(name: str, args: Sequence[str]) -> int:
-    """Run the hook and return its exit code. An error of ours blocks like a denial: silence would be a pass."""
+    """Run the hook and return its exit code.
+
+    Our own error blocks like a denial, because silence would let the edit pass.
+    """
     try:
         code, lines = hook.run(name, args, folder=os.getcwd(), env=os.environ, stdin=_stdin, hooks=_hooks())
     except Exception as error:

@@ -27,7 +27,7 @@ _PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[^\sA-Za-z0-9]")
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a language model makes of a text: words by length, digits in threes, signs."""
+    """The approximate number of tokens of a text: words by length, digits in threes, signs."""
     return sum(1 + (len(piece) - 1) // 7 if piece.isascii() else 2 for piece in _PIECE.findall(text)) + 1
 
 

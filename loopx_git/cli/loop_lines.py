@@ -20,8 +20,8 @@ def loop_line(view: LoopView, now: datetime) -> str:
 
 
 def tick_words(ticked: Tick) -> str:
-    """What a tick says of itself: `SKIP why`, or what was done."""
+    """What a tick did: `SKIP why`, or the result."""
     if ticked.skipped:
         return f"SKIP {ticked.skipped}" + (f": {safe(ticked.detail)}" if ticked.detail else "")
-    end = f"{ticked.task} is over and let go of" if ticked.released else f"{ticked.task} goes on"
+    end = f"{ticked.task} has ended and is released" if ticked.released else f"{ticked.task} continues"
     return f"loopx: tick {ticked.loop.loop.iterations}: the command ended with {ticked.code}; {end}"

@@ -1,4 +1,4 @@
-"""The entry point: a lazy command tree, and the one funnel from errors to exit codes."""
+"""The entry point: a lazy command tree, and the one place that turns errors into exit codes."""
 
 from __future__ import annotations
 

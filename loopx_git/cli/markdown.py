@@ -1,4 +1,4 @@
-"""A goal's state as markdown for people: every claim, and nothing that a title could turn into markup."""
+"""A goal's state as markdown for people, with every claim. A title cannot become markup."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~@&:/=])")
 
 
 def escaped(text: str) -> str:
-    """The text so that no renderer finds markup, a link or a mention in it. A zero-width joiner after `@` and `#`
-    keeps forges from linking what they find in plain text, too."""
+    """The text without markup, links or mentions.
+
+    A zero-width joiner after `@` and `#` keeps forges from linking what they find in plain text.
+    """
     spelt = _SPECIAL.sub(r"\\\1", safe(text))
     return re.sub(r"\\([@#])", "\\\\\\1\u2060", spelt)
 
 
 def goal_page(goal: Goal, todos: Sequence[TodoView], now: datetime) -> list[str]:
-    """The goal's heading, its counts, and one table row a todo with who holds it."""
+    """The goal's heading, its counts, and a table with one row for each todo and its holder."""
     lines = [f"# {escaped(goal.title)}", "", f"Goal `{goal.id}`, {goal.status.value}, {len(todos)} todos.", ""]
     held = [view for view in todos if view.lease.state is not LeaseState.FREE]
     lines += [f"## Claims ({len(held)})", ""]
@@ -31,7 +33,7 @@ def goal_page(goal: Goal, todos: Sequence[TodoView], now: datetime) -> list[str]
         lines += ["| todo | title | holder | epoch | since | state |", "|---|---|---|---|---|---|"]
         lines += [_claim_row(view, now) for view in held]
     else:
-        lines.append("Nobody holds anything.")
+        lines.append("No todo is held.")
     soft = [view.todo for view in todos if view.todo.soft_claims]
     if soft:
         lines += ["", f"## Soft claims ({len(soft)})", "", "| todo | title | agents |", "|---|---|---|"]

@@ -1,7 +1,7 @@
-"""The commands in a hint, as whoever reads it pastes them: told again are the flags that the caller gave.
+"""The commands in a hint, ready to paste: the flags that the caller gave are repeated.
 
 A hint is prose and commands. A command begins with `git` and ends at the end of the hint, at a semicolon or a comma,
-at ` (`, or at two blanks; what is quoted belongs to it.
+at ` (`, or at two blanks; quoted text belongs to it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ def commands(hint: str) -> list[str]:
 
 
 def repeated(hint: str, given: Mapping[str, Any]) -> str:
-    """The hint with the caller's flags in its commands: `given` has folder, agent, session, remote and ref where they
-    stood on the command line."""
+    """The hint with the caller's flags in its commands.
+
+    `given` has folder, agent, session, remote and ref, if they were on the command line.
+    """
     if not any(given.values()):
         return hint
     return _COMMAND.sub(lambda found: _with(found[0], given), hint)

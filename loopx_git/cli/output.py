@@ -1,4 +1,4 @@
-"""The one place through which text goes out."""
+"""The one place that prints text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\
 
 
 def safe(text: str, *, lines: bool = False) -> str:
-    """The text with control, bidi-control and unpaired characters spelt out, so that a title cannot steer a
-    terminal. `lines` keeps line feeds and tabs."""
+    """The text with control, bidi-control and unpaired characters escaped, so that a title cannot steer a terminal.
+
+    `lines` keeps line feeds and tabs.
+    """
     return "".join(
         char if (lines and char in "\n\t") or not _steers(char) else f"\\u{ord(char):04x}" for char in text
     )

@@ -31,7 +31,7 @@ def reclaimed_lines(done: Sequence[Reclaimed], *, dry_run: bool) -> list[str]:
 
 
 def reclaimed_payload(done: Sequence[Reclaimed]) -> dict[str, Any]:
-    """`reclaimed`: the claims that had lapsed; `soft_claims`: those of agents that are not there any more."""
+    """`reclaimed`: the claims that had lapsed. `soft_claims`: those of stale, retired or unregistered agents."""
     return {
         "reclaimed": [_reclaimed_json(item) for item in done if not item.soft],
         "soft_claims": [{"todo_id": item.todo, "agent": item.former, "why": item.why} for item in done if item.soft],

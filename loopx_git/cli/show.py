@@ -39,7 +39,7 @@ def lease_words(view: LeaseView, now: datetime) -> str:
 
 
 def status_word(view: TodoView) -> str:
-    """The status; what is open and nobody can claim yet waits."""
+    """The status. An open todo that cannot be claimed yet is `waiting`."""
     return "waiting" if view.waits and view.lease.state is not LeaseState.HELD else view.todo.status.value
 
 
@@ -101,7 +101,7 @@ def todo_lines(output: Output, view: TodoView, now: datetime) -> list[str]:
 
 
 def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
-    """What a write did: one line, and what else the caller should know."""
+    """What a write did: one line, and the facts that the caller should know."""
     facts = view.facts
     if facts.get("unchanged"):
         return [facts.get("message", f"{view.id}: nothing to do")]
@@ -113,7 +113,7 @@ def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
     if facts.get("goes_on"):
         lines.append(f"  your {facts['goes_on']} of it goes on")
     if facts.get("without_claim") and view.holder is not None:
-        lines.append(f"  {safe(view.holder)} holds it (epoch {view.epoch}) and is told with the next renewal")
+        lines.append(f"  {safe(view.holder)} holds it (epoch {view.epoch}) and learns of it at the next renewal")
     if facts.get("found"):
         lines.append("  (an earlier run of this very command had written it)")
     if view.acquired:

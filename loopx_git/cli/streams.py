@@ -1,7 +1,7 @@
-"""Standard streams that never end a command: what cannot be printed is noted, and told at the end.
+"""Standard streams that never end a command: what cannot be printed is stored, and reported at the end.
 
-A command may have been pushed when its answer meets a full disk or a closed pipe; an exception there would say that
-it failed. The standard library alone: the hooks of agents start at every edit.
+A command may have pushed before its answer meets a full disk or a closed pipe; an exception there would report a
+failure. Standard library only: the hooks of agents start at every edit.
 """
 
 from __future__ import annotations
@@ -45,8 +45,11 @@ class _Lossy(io.RawIOBase):
 
 
 def prepare() -> None:
-    """Make the standard streams safe to use. A closed one is opened on /dev/null first: the next file that is opened
-    would get its number, and our words or those of a child."""
+    """Make the standard streams safe to use.
+
+    A closed one is opened on /dev/null first. Otherwise the next file that is opened would get its number, and our
+    output, or a child's.
+    """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -70,7 +73,7 @@ def _safe(stream: TextIO | None, number: int) -> io.TextIOWrapper:
 
 
 def words(argv: list[str]) -> list[str]:
-    """The words of the command line; a locale that cannot spell them hides text in UTF-8, which this brings out."""
+    """The words of the command line. A locale that cannot decode them hides UTF-8 text; this restores it."""
     return [word if word.isascii() else _text(word) for word in argv]
 
 
@@ -82,14 +85,14 @@ def _text(word: str) -> str:
 
 
 def lost() -> OSError | None:
-    """Why standard output did not take everything that was written so far, or None."""
+    """Why standard output did not take everything that was written, or None."""
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.failed if isinstance(raw, _Lossy) else None
 
 
 def unprinted() -> OSError | None:
-    """The same, once: whoever asks tells it. A reader that went away (`| head`) had what it wanted: None."""
+    """Like `lost`, but reported once. None for a reader that closed the pipe (`| head`)."""
     error = lost()
     if error is None or error.errno == errno.EPIPE:
         return None

@@ -1,4 +1,4 @@
-"""Option values that are more than text."""
+"""Option values that are not plain text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def time_of(text: str | None, flag: str, now: Callable[[], datetime] | None = No
 
 
 def words_of(text: str | None, flag: str) -> tuple[str, ...]:
-    """A command line as words, quoted as in a shell; no shell ever runs it."""
+    """A command line as words, quoted as in a shell. No shell runs it."""
     if text is None:
         return ()
     try:

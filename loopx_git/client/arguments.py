@@ -226,8 +226,8 @@ def converted(values: Mapping[str, Any], **other: Convert) -> dict[str, Any]:
 def checked(**other: Convert) -> Callable[[Namespace], Namespace]:
     """A class decorator: it converts the arguments of each public method, and gives each call one time budget.
 
-    A class whose methods take longer names them in LASTING. `other` names the arguments that have another kind in
-    this class.
+    A class with LASTING has no such budget: its methods may run for long. `other` names the arguments that have
+    another kind in this class.
     """
 
     def wrap(namespace: Namespace) -> Namespace:

@@ -260,7 +260,7 @@ class BaseClient:
 
 
 def _old(age: float) -> str:
-    return "nobody knows how old this is" if age == float("inf") else f"this is {age:.0f} s old"
+    return "the age of this state is unknown" if age == float("inf") else f"this is {age:.0f} s old"
 
 
 def _begins(commands: Sequence[Command]) -> bool:

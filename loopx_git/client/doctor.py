@@ -138,7 +138,7 @@ class Doctor:
     def _pending(self) -> Iterator[Check]:
         records = self._connection.ledger.around.pending.all()
         for record in records:
-            state = "landed, and nobody was told" if record.landed else "its outcome is open"
+            state = "landed, and its caller got no answer" if record.landed else "its outcome is open"
             yield Check("pending", "warn", f"'{record.command}' by {record.agent} (pid {record.pid}): {state}",
                         "run that same command again, or: git loopx sync")  # fmt: skip
         if not records:

@@ -125,7 +125,7 @@ def copied(repository: Repository, settings: Settings, pin: Location | None) -> 
     if not _both_there(pin.home, home):
         return None
     return (
-        f"{home} is a copy of {pin.home}, which is still there: whoever coordinates through one of them sees no "
+        f"{home} is a copy of {pin.home}, which is still there: agents that coordinate through one of them see no "
         "claim of the other"
     )
 

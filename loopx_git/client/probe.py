@@ -113,7 +113,7 @@ class Probe:
         pushed = self._push(f"--force-with-lease={self._ref}:", "--", f"{first}:{self._ref}")
         if self._at(self._ref) != first:
             if pushed.code == 0:
-                yield Check("create", "fail", f"{self._ref} was taken and is not shown: nobody could read the claims",
+                yield Check("create", "fail", f"{self._ref} was taken and is not shown: no client could read it",
                             "git config loopx.ref REF   (one that the remote shows)")  # fmt: skip
                 return
             said = classify(pushed, self._ref).said or pushed.complaint
@@ -181,4 +181,4 @@ class Probe:
                         f"git ls-remote {self._remote}")  # fmt: skip
         elif left:
             yield Check("clean-up", "warn", f"the remote lets nothing be deleted; left behind: {', '.join(left)}",
-                        "whoever administers it may remove that ref")  # fmt: skip
+                        "its administrator may remove that ref")  # fmt: skip

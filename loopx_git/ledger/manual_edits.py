@@ -70,7 +70,7 @@ def _edit(before: TreeSnapshot, after: TreeSnapshot, path: str, reason: str) -> 
     known = before.goals_of(todo)
     try:
         if after.tree.blob(path) is None:
-            return Edit(path, todo, refused="a todo is never deleted; it is put away by: git loopx todo archive")
+            return Edit(path, todo, refused="a todo is never deleted; to archive it: git loopx todo archive")
         new = after.todo(place.goal, todo)
         if not known:
             return _added(before, new, path)
@@ -90,7 +90,7 @@ _NOT_A_TODO = {
     PathKind.POLICY: "the policy is changed by: git loopx policy set",
     PathKind.PEER: "peers are changed by: git loopx peer",
     PathKind.GOAL: "goals are changed by: git loopx goal",
-    PathKind.ARCHIVED: "a todo is put away by: git loopx todo archive",
+    PathKind.ARCHIVED: "to archive a todo: git loopx todo archive",
     PathKind.LOOP: "loops are changed by: git loopx loop",
     PathKind.LEASE: "a lease record is written by operations alone; a claim cannot be set by hand",
 }

@@ -234,7 +234,7 @@ def refuse_clash(ref: str, others: Iterable[str]) -> None:
     for other in others:
         if ref.startswith(f"{other}/") or other.startswith(f"{ref}/"):
             raise RemoteFailure(
-                f"{_short(other)} stands in the way of {_short(ref)}: git cannot keep both; nothing was written",
+                f"{_short(other)} conflicts with {_short(ref)}: git cannot keep both; nothing was written",
                 hint=f"give {_short(other)} another name, or keep coordination under a free one (in all clones): "
                 f"git config loopx.ref refs/heads/{ref.removeprefix('refs/heads/').replace('/', '-')}",
                 about={"ref": ref, "in_the_way": other},

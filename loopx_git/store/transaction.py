@@ -284,7 +284,7 @@ def _fault(limits: Limits, course: _Course) -> RemoteFailure | None:
     times = course.rejections
     if len(times) >= limits.faults and times[-1] - times[0] >= limits.faults_spread:
         return RemoteFailure(
-            f"the remote refused {len(times)} pushes although nobody moved the coordination ref: a fault of the "
+            f"the remote refused {len(times)} pushes although the coordination ref did not move: a fault of the "
             f"server, not a lost race ({course.said})",
             hint="look for a stale .lock file beside that ref on the server, or for a full disk there",
         )
@@ -294,7 +294,7 @@ def _fault(limits: Limits, course: _Course) -> RemoteFailure | None:
 def _out_of_time(course: _Course, fetched: Fetched) -> LoopXError:
     if course.rejections and not course.unknown and fetched.error is None:
         return RemoteFailure(
-            f"the remote refused the push although nobody moved the coordination ref ({course.said})",
+            f"the remote refused the push although the coordination ref did not move ({course.said})",
             hint="look for a stale .lock file beside that ref on the server, or for a full disk there",
         )
     if not course.connected or (not course.unknown and fetched.error is not None):

@@ -81,7 +81,8 @@ def test_a_remote_that_is_away_is_said_with_the_age(ledger: World, alice: Clone)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(1, ""), (30, "as of 30 s ago"), (300, "as of 5 min ago"), (None, "nobody knows when")]
+    ("seconds", "said"),
+    [(1, ""), (30, "as of 30 s ago"), (300, "as of 5 min ago"), (None, "the age of this state is unknown")],
 )
 def test_an_age_that_was_asked_for_is_told(alice: Clone, seconds: int | None, said: str) -> None:
     """Who sets sync.max_age wants no fetch before: also for a text."""

@@ -237,7 +237,7 @@ def test_a_branch_that_stands_in_the_way_is_named_at_once(world: World, taken: s
 
 def refused(clone: Clone, branch: str) -> None:
     error = clone.run("init", "--timeout", "60", check=14).error
-    assert f"the branch {branch} stands in the way of the branch loopx/coord" in error["message"], error
+    assert f"the branch {branch} conflicts with the branch loopx/coord" in error["message"], error
     assert "git config loopx.ref refs/heads/loopx-coord" in error["hint"]
     clone.config("loopx.ref", "refs/heads/loopx-coord")
     assert clone.run("init").json["ref"] == "refs/heads/loopx-coord"
@@ -254,4 +254,4 @@ def test_a_tag_that_stands_in_the_way_is_named_too(world: World) -> None:
     clone = world.clone("alice")
     clone.config("loopx.ref", "refs/tags/coord/x")
     error = clone.run("init", check=(2, 14, 16)).error
-    assert error["code"] != 14 or "the tag coord stands in the way" in error["message"]
+    assert error["code"] != 14 or "the tag coord conflicts" in error["message"]

@@ -477,7 +477,7 @@ def test_the_last_look_still_counts() -> None:
 def test_refusals_until_the_end_are_no_unknown_outcome() -> None:
     stage = Stage([REJECTED], slow=20.0)
     error = stage.fails(RemoteFailure, replace(LIMITS, faults=99))
-    assert "nobody moved the coordination ref" in error.message
+    assert "the coordination ref did not move" in error.message
 
 
 def test_waits_grow_up_to_a_bound_and_grow_with_the_losses() -> None:

@@ -9,12 +9,12 @@ from loopx_git.cli.output import safe
 
 
 @command("adopt", example="git loopx adopt --dry-run\ngit loopx adopt")
-@click.option("--discard", is_flag=True, help="Take over nothing: bring back the last good state.")
+@click.option("--discard", is_flag=True, help="Adopt nothing: restore the last good state.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
 def main(face: Face, discard: bool, dry_run: bool) -> None:
-    """Take over what was merged or edited on the coordination ref beside the operations, as far as the rules allow.
+    """Adopt what was merged or edited on the coordination ref outside the operations, as far as the rules allow.
 
-    New todos and edited fields are taken over; leases, policy, peers and what breaks a rule are brought back.
+    New todos and edited fields are adopted; leases, policy, peers and what breaks a rule are restored.
     """
     done = face.client.setup.adopt(dry_run=dry_run, discard=discard)
     verb = ("would take over", "would undo") if dry_run else ("took over", "undid")

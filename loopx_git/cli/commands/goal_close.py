@@ -12,7 +12,7 @@ from loopx_git.client.views import goal_json
 @click.argument("goal")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 def main(face: Face, goal: str, dry_run: bool) -> None:
-    """Close a goal in which nobody holds anything: nothing is added to it or claimed in it any more."""
+    """Close a goal in which no todo is held. No todo can be added to it or claimed in it after that."""
     view, closed = face.client.goal.close(goal, dry_run=dry_run)
     verb = "is closed already" if not closed else "would be closed" if dry_run else "is closed"
     payload = {"goal": goal_json(view.goal, view.counts), "closed": closed, "dry_run": dry_run}

@@ -10,7 +10,7 @@ from loopx_git.cli.output import safe
 
 @command("uninstall", writes=True, unused=ACTOR, example="git loopx guard uninstall")
 def main(face: Face) -> None:
-    """Take the guard away and give back the hooks that were there, byte for byte."""
+    """Remove the guard, and restore the hooks that were there, byte for byte."""
     from loopx_git.guard.install import uninstall
 
     done = uninstall(face.client.connection.repository)

@@ -9,7 +9,7 @@ from loopx_git.core.times import format_time
 
 @command("beat", writes=True, example="git loopx heartbeat beat --agent codex-1")
 def main(face: Face) -> None:
-    """Say that the agent is alive, and renew what its session holds."""
+    """Report that the agent is alive, and renew what its session holds."""
     seen = face.client.heartbeat.beat()
     actor = face.client.connection.actor()
     held = face.client.todo.list(mine=True, agent_id=actor.name, offline=True).todos

@@ -16,10 +16,10 @@ from loopx_git.cli.reclaiming import reclaimed_lines, reclaimed_payload
 @click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
 def main(face: Face, take: bool, limit: int | None, goal_id: str | None, dry_run: bool) -> None:
-    """Take back what lapsed: return it to the pool, or claim it.
+    """Reclaim what lapsed: return it to the pool, or claim it.
 
-    Counts an attempt; reclaimed too often, a todo needs a human. Soft claims of agents that
-    are stale, retired or gone are taken back, too.
+    It counts an attempt; a todo that was reclaimed too often needs a human. Soft claims of agents that are stale,
+    retired or not registered are removed, too.
     """
     done = face.client.heartbeat.reclaim(take=take, limit=limit, goal_id=goal_id, dry_run=dry_run)
     payload = {**reclaimed_payload(done), "dry_run": dry_run}

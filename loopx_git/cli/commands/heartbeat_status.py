@@ -16,7 +16,7 @@ from loopx_git.core.times import format_time
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 def main(face: Face, goal_id: str | None, fresh: bool, offline: bool) -> None:
-    """Who was seen when and holds what; what has lapsed; what is ready and nobody's."""
+    """Peers with their last sign of life and claims; lapsed claims; ready todos without a claim."""
     status = face.client.heartbeat.status(goal_id=goal_id, fresh=fresh, offline=offline)
     now = face.client.moment().now
     width = max((len(item.peer.agent) for item in status.peers), default=1)
@@ -27,7 +27,7 @@ def main(face: Face, goal_id: str | None, fresh: bool, offline: bool) -> None:
         holds += f"; softly {', '.join(item.soft)}" if item.soft else ""
         lines.append(f"{item.peer.agent:{width}}  {mark:7}  seen {relative(item.seen, now)}, holds {holds}")
     lines += [f"lapsed: {view.id}  {lease_words(view.lease, now)}  {safe(view.todo.title)}" for view in status.lapsed]
-    lines.append(f"{len(status.unclaimed)} ready and nobody's, {len(status.lapsed)} lapsed")
+    lines.append(f"{len(status.unclaimed)} ready and unclaimed, {len(status.lapsed)} lapsed")
     payload = {
         "peers": [
             {**peer_json(item.peer), "seen": format_time(item.seen), "stale": item.stale,

@@ -26,8 +26,8 @@ def main(
 ) -> None:  # fmt: skip
     """Push the code to its branch and complete the todo, in one atomic push: both happen, or neither.
 
-    The todo's check and the pre-push hook run once, before. Exit 12: the claim is lost. 15: the code is no
-    fast-forward, or a check refused. 14: the branch does not take the push. Nothing has landed then.
+    The todo's check and the pre-push hook run once, before. Exit 12: the claim is lost. 15: the code is not a
+    fast-forward, or a check refused. 14: the remote refuses the push. Nothing has landed then.
     """
 
     def sink(chunk: bytes) -> None:

@@ -32,9 +32,9 @@ def main(
     face: Face, todo: str | None, todo_id: str | None, by: str | None, goal_id: str | None, op: str | None,
     since: str | None, limit: int, fresh: bool, offline: bool,
 ) -> None:  # fmt: skip
-    """The audit trail, newest first: one line an operation, and below it each field that it changed.
+    """The log of operations, newest first: one line for each, and below it each field that it changed.
 
-    TODO: only of this todo, by id, a prefix of 4 digits or more, or alias.
+    TODO: only operations on this todo, by id, a prefix of 4 digits or more, or alias.
     """
     if todo is not None and todo_id is not None:
         raise UsageError("the todo is named twice", hint="git loopx log TODO")

@@ -12,6 +12,6 @@ from loopx_git.cli.loop_lines import loop_line
 @click.argument("name")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 def main(face: Face, name: str, dry_run: bool) -> None:
-    """Let a halted loop go on with its task. A loop cannot approve itself."""
+    """Let a halted loop continue with its task. A loop cannot approve itself."""
     view = face.client.loop.approve(name, dry_run=dry_run)
     face.emit("loop", lambda: {**view.as_json(), "dry_run": dry_run}, [loop_line(view, face.client.moment().now)])

@@ -22,7 +22,7 @@ class Refused(UsageError):
 @click.option("--project", metavar="DIR", help="The repository that the loop belongs to; the same as -C.")
 @click.option("--goal-id", metavar="GOAL", help="The todo's goal, to be checked.")
 @click.option("--resume", is_flag=True, help="Move the loop to this clone, and its claim with it.")
-@click.option("--force", is_flag=True, help="Take the todo from whoever holds it (with --reason; goes into history).")
+@click.option("--force", is_flag=True, help="Take the todo from its holder (with --reason; goes into history).")
 @click.option("--reason", metavar="TEXT", help="Why, with --force.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
 def main(

@@ -11,7 +11,7 @@ from loopx_git.cli.face import Face, command
 @click.argument("name")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 def main(face: Face, name: str, dry_run: bool) -> None:
-    """Make a loop, and register it as a peer of kind `loop`."""
+    """Create a loop, and register it as a peer of kind `loop`."""
     view, created = face.client.loop.create(name, dry_run=dry_run)
     done = "would be created" if dry_run and created else "created" if created else "is there already"
     payload = {"name": name} if view is None else view.as_json()

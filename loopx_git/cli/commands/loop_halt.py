@@ -10,7 +10,7 @@ from loopx_git.cli.loop_lines import loop_line
 
 @command("halt", example="git loopx loop halt nightly --reason 'the tests went red'")
 @click.argument("name")
-@click.option("--reason", metavar="TEXT", help="Why; shown to whoever approves.")
+@click.option("--reason", metavar="TEXT", help="Why; shown to the person who approves.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 def main(face: Face, name: str, reason: str | None, dry_run: bool) -> None:
     """Stop a loop until somebody approves. It keeps its task."""

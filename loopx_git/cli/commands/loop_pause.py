@@ -12,6 +12,6 @@ from loopx_git.cli.loop_lines import loop_line
 @click.argument("name")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 def main(face: Face, name: str, dry_run: bool) -> None:
-    """Let a loop rest: its ticks are skipped, and it keeps its task."""
+    """Pause a loop: its ticks are skipped, and it keeps its task."""
     view = face.client.loop.pause(name, dry_run=dry_run)
     face.emit("loop", lambda: {**view.as_json(), "dry_run": dry_run}, [loop_line(view, face.client.moment().now)])

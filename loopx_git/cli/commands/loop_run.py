@@ -26,9 +26,9 @@ def main(
     face: Face, name: str, interval: str, most: int | None, until_idle: bool, halt_after: int | None,
     goal_id: str | None, resume: bool, grace: str, argv: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """Tick again and again: an interval with jitter between two ticks, until told to stop or a bound is reached.
+    """Run ticks with an interval and jitter between them, until a signal or a bound ends the run.
 
-    A remote that cannot be reached is said and tried again at the next tick. Exit 0, or 12, 15 or 16 as for one
+    A remote that cannot be reached is a warning; the next tick tries again. Exit 0, or 12, 15 or 16 as for one
     tick; a command that fails does not end the loop (see --halt-after).
     """
     every, ticks, failures = seconds(interval, "--interval"), 0, 0

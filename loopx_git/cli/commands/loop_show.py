@@ -15,7 +15,7 @@ from loopx_git.core.times import format_time
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 def main(face: Face, name: str, fresh: bool, offline: bool) -> None:
-    """Show one loop with its task, its claim and where it lives."""
+    """Show one loop with its task, its claim, and the clone it belongs to."""
     view, reading = face.client.loop.show(name, fresh=fresh, offline=offline)
     loop = view.loop
     lines = [loop_line(view, face.client.moment().now)]

@@ -19,11 +19,11 @@ from loopx_git.cli.loop_lines import tick_words
 def main(
     face: Face, name: str, task: str | None, goal_id: str | None, resume: bool, grace: str, argv: tuple[str, ...]
 ) -> None:
-    """One tick: keep the task or find one, run the command on it, count, and let go of a task that is over.
+    """One tick: keep the task or find one, run the command on it, count, and release a task that has ended.
 
-    The command finds what `run` exports, and LOOPX_LOOP. A tick that lost a race, or has nothing to do, says SKIP
-    and why on standard error, and ends with 0. Exit: the command's code, or 128 and its signal. 12: the task was
-    taken away.
+    The command gets the variables of `run`, and LOOPX_LOOP. A tick that lost a race, or has nothing to do, prints
+    SKIP and the reason on standard error, and exits with 0. Exit: the command's code, or 128 and its signal. 12: the
+    task was taken from the loop.
     """
     with listening() as inbox:
         ticked = face.client.loop.tick(

@@ -11,7 +11,7 @@ from loopx_git.cli.face import Face, command
 @click.argument("name")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 def main(face: Face, name: str, dry_run: bool) -> None:
-    """Pause a peer: it claims nothing new and may finish what it holds."""
+    """Pause a peer: it cannot claim, and may finish what it holds."""
     from loopx_git.client.views import peer_json
     from loopx_git.core.peer import PeerStatus
 

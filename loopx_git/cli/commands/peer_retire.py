@@ -11,7 +11,7 @@ from loopx_git.cli.face import Face, command
 @click.argument("name")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 def main(face: Face, name: str, dry_run: bool) -> None:
-    """Retire a peer for good: its soft claims end, its name is not used again."""
+    """Retire a peer for good: its soft claims end, and its name is never used again."""
     from loopx_git.client.views import peer_json
     from loopx_git.core.peer import PeerStatus
 

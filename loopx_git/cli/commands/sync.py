@@ -27,7 +27,7 @@ def main(face: Face, publish: bool, accept_tip: str | None, reason: str | None) 
             "--accept-tip and --reason go together", hint="git loopx sync --accept-tip OID --reason TEXT"
         )
     if publish and accept_tip:
-        raise UsageError("--publish and --accept-tip are two things", hint="one after the other")
+        raise UsageError("--publish and --accept-tip cannot be combined", hint="run one after the other")
     setup = face.client.setup
     if publish:
         done = setup.publish()

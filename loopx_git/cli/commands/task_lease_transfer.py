@@ -12,7 +12,7 @@ from loopx_git.cli.show import lease_words
 @click.option("--to", required=True, metavar="AGENT", help="The receiving agent.")
 @lease_argument
 def main(face: Face, lease: str | None, to: str) -> None:
-    """Hand a lease over to another agent; the epoch rises and its next write binds its session."""
+    """Transfer a lease to another agent. The epoch rises; the new holder's next write binds its session."""
     view = face.client.task_lease.transfer(needed_lease(lease), to)
     face.emit(
         "lease", lambda: {"lease": view.as_json()}, [f"{view.id}: {lease_words(view, face.client.moment().now)}"]

@@ -10,7 +10,7 @@ from loopx_git.cli.show import emit_outcome
 
 @command("cancel", example="git loopx todo cancel todo_ab12cd34ef56 --note 'no longer needed'")
 @click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
-@click.option("--note", help="A note for whoever reads on.")
+@click.option("--note", help="A note for later readers.")
 @click.option("--force", is_flag=True, help="Without the claim (with --reason; goes into history).")
 @click.option("--reason", help="Why, with --force.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")

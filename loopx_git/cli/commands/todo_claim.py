@@ -12,7 +12,9 @@ from loopx_git.cli.show import emit_outcome, outcome_lines
 @click.option("--ttl", metavar="TIME", help="Time bound, such as 45m or none (default: the policy's).")
 @click.option("--no-ttl", is_flag=True, help="The same as --ttl none.")
 @click.option("--resume", is_flag=True, help="Take over from another session of the same agent.")
-@click.option("--soft", is_flag=True, help="Only declare an interest: blocks nobody, many may have one.")
+@click.option(
+    "--soft", is_flag=True, help="Only declare an interest: it blocks no agent, and many agents may have one."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
 @todos_argument
 def main(

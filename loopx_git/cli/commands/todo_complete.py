@@ -12,7 +12,7 @@ from loopx_git.cli.show import emit_outcome
 @click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
 @click.option("--note", help="A last note.")
 @click.option("--successor", metavar="TODO", help="The todo that carries on.")
-@click.option("--successor-title", metavar="TITLE", help="Make a new todo that carries on.")
+@click.option("--successor-title", metavar="TITLE", help="Make a new todo that continues the work.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
 @todo_argument
 def main(

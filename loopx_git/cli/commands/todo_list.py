@@ -39,8 +39,8 @@ def main(
 ) -> None:  # fmt: skip
     """List todos that have not ended, by priority and age, with who holds them.
 
-    Columns: id (as many digits as tell it apart), priority, status, holder, alias, title, and what a todo waits for.
-    A todo that nobody could claim yet is shown as waiting.
+    Columns: id (shortened to the digits that distinguish it), priority, status, holder, alias, title, and what the
+    todo waits for. A todo that cannot be claimed yet is shown as waiting.
     """
     if not (ready or mine):
         face.refuse(

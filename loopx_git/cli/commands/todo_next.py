@@ -11,7 +11,7 @@ from loopx_git.errors import UsageError
 
 
 @command("next", example="git loopx todo next --claim --agent codex-1 --json")
-@click.option("--claim", is_flag=True, help="Claim it, trying on when another is faster.")
+@click.option("--claim", is_flag=True, help="Claim it; try the next one when another agent is faster.")
 @click.option("--goal-id", metavar="GOAL", help="Only from this goal (default: all).")
 @click.option("--ttl", metavar="TIME", help="Time bound, such as 45m or none (default: the policy's).")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
@@ -22,9 +22,10 @@ def main(
 ) -> None:
     """The best todo that fits the agent; with --claim it is claimed in one step.
 
-    Agents that look at the same moment are spread among the equals of the best priority, and wider after a lost race.
+    Agents that look at the same moment get different todos of the best priority, and after a lost race also others.
 
-    Fits: ready, within the agent's capabilities and limits, its scope free. Exit 17: nothing fits now.
+    A todo fits when it is ready, within the agent's capabilities and limits, and its scope is free. Exit 17: no todo
+    fits now.
     """
     for flag, given in (("--ttl", ttl is not None), ("--dry-run", dry_run)):
         if given and not claim:

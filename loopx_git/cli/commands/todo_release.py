@@ -12,7 +12,7 @@ from loopx_git.errors import UsageError
 @command("release", example="git loopx todo release todo_ab12cd34ef56 --note 'parser done, tests missing'")
 @click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
 @click.option("--status", help="Leave the todo in this status (default: open, if it was in_progress).")
-@click.option("--note", help="A note for whoever takes it up.")
+@click.option("--note", help="A note for the next holder.")
 @click.option("--force", is_flag=True, help="End somebody else's claim (with --reason; goes into history).")
 @click.option("--reason", help="Why, with --force.")
 @click.option("--soft", is_flag=True, help="Take back a soft claim.")
@@ -22,9 +22,10 @@ def main(
     face: Face, todo: str, goal_id: str | None, epoch: int | None, status: str | None, note: str | None,
     force: bool, reason: str | None, soft: bool, dry_run: bool,
 ) -> None:  # fmt: skip
-    """Let go of a claim. A claim of somebody else takes --force --reason, and its epoch is fenced off.
+    """Release a claim. Another agent's claim takes --force --reason; its epoch rises.
 
-    Where you have a lease and a soft claim: in a goal with soft claims the soft one is taken back, else the lease.
+    If you have a lease and a soft claim: in a goal with soft claims the soft claim is removed, else the lease is
+    released.
     """
     if soft:
         if force or reason or status or note or epoch is not None:

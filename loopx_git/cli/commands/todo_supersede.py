@@ -9,10 +9,10 @@ from loopx_git.cli.show import emit_outcome
 
 
 @command("supersede", example="git loopx todo supersede todo_ab12cd34ef56 --by-title 'rewrite the parser'")
-@click.option("--by", metavar="TODO", help="The todo that carries it on.")
-@click.option("--by-title", metavar="TITLE", help="Make a new todo that carries it on.")
+@click.option("--by", metavar="TODO", help="The todo that continues the work.")
+@click.option("--by-title", metavar="TITLE", help="Make a new todo that continues the work.")
 @click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
-@click.option("--note", help="A note for whoever reads on.")
+@click.option("--note", help="A note for later readers.")
 @click.option("--force", is_flag=True, help="Without the claim (with --reason; goes into history).")
 @click.option("--reason", help="Why, with --force.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
@@ -29,7 +29,7 @@ def main(
     reason: str | None,
     dry_run: bool,
 ) -> None:
-    """End a todo that you hold, because another carries it on."""
+    """End a todo that you hold, because another one continues the work."""
     view = face.client.todo.supersede(
         todo,
         goal_id=goal_id,

@@ -13,7 +13,7 @@ from loopx_git.cli.show import emit_outcome
 )
 @click.option("--to", required=True, metavar="AGENT", help="The receiving agent.")
 @click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
-@click.option("--note", help="A note for whoever reads on.")
+@click.option("--note", help="A note for later readers.")
 @click.option("--force", is_flag=True, help="Without the claim (with --reason; goes into history).")
 @click.option("--reason", help="Why, with --force.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
@@ -29,7 +29,7 @@ def main(
     reason: str | None,
     dry_run: bool,
 ) -> None:
-    """Hand a claim over to another agent. The epoch rises; its next write binds its session."""
+    """Transfer a claim to another agent. The epoch rises; the new holder's next write binds its session."""
     view = face.client.todo.transfer(
         todo, goal_id=goal_id, to=to, epoch=epoch, note=note, force=force, reason=reason, dry_run=dry_run
     )

@@ -64,7 +64,7 @@ def is_victim(mark: str) -> bool:
 
 
 def claim(client: LoopXClient, wanted: TodoView) -> TodoView | None:
-    """Try for one todo; a lost race is told and costs nothing."""
+    """Try to claim one todo. A lost race is reported and costs nothing."""
     try:
         claimed = client.todo.claim(wanted.id)
     except HeldByAnother as error:
@@ -81,7 +81,7 @@ def claim(client: LoopXClient, wanted: TodoView) -> TodoView | None:
 
 
 def work(client: LoopXClient, claimed: TodoView, chance: random.Random) -> None:
-    """Do the work, then complete under the very epoch that was granted."""
+    """Do the work, then complete the todo under the granted epoch."""
     time.sleep(chance.uniform(*WORK))
     epoch = claimed.lease.lease.epoch
     try:

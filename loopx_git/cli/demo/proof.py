@@ -1,4 +1,4 @@
-"""The demo's proof: what the agents were told, held against what stands in history."""
+"""The demo's proof: what the agents were told, compared with history."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from loopx_git.cli.demo.stage import Stage, acknowledged
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One statement of the proof: whether it holds, and in what figures."""
+    """One statement of the proof: whether it holds, and the figures."""
 
     holds: bool
     text: str
 
 
 def prove(stage: Stage, tip_before: str, refusal: Any) -> tuple[list[Claim], dict[str, Any]]:
-    """Every statement, and the figures: who did what, race losses, what verify said."""
+    """Every statement, and the figures: who did what, lost races, the result of verify."""
     client = stage.client("operator")
     verdict = client.history.verify()
     entries, _ = client.history.log(limit=None, fresh=True)

@@ -1,4 +1,4 @@
-"""The demo's stage: the remote, the clones, the processes, and the death of one of them."""
+"""The demo's setting: the remote, the clones, the processes, and the kill of one of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLAN: tuple[tuple[str, tuple[int, ...]], ...] = (
 
 @dataclass
 class Stage:
-    """The demo's world below `folder`. `events` collects what the agents told, in order of arrival."""
+    """The demo's files below `folder`. `events` collects what the agents report, in order of arrival."""
 
     folder: str
     say: Callable[[str], None]
@@ -88,7 +88,10 @@ class Stage:
     # -- running
 
     def run(self, budget: float) -> None:
-        """Start the agents, kill one in mid-work, let the others finish; InternalError past `budget` seconds."""
+        """Start the agents, kill one while it works, let the others finish.
+
+        Raises InternalError past `budget` seconds.
+        """
         arrived: queue.Queue[tuple[str, dict[str, Any] | None]] = queue.Queue()
         for number in range(1, AGENTS + 1):
             self._start(f"agent-{number}", number, arrived)
@@ -133,7 +136,7 @@ class Stage:
         self.say(self._line(f"an operator frees {event['todo']}: forced, audited, epoch fenced off"))
 
     def late_write(self) -> LoopXError | None:
-        """The dead agent's last act arrives after all: its session completes under its old epoch."""
+        """The killed agent's last write arrives late: its session completes the todo under the old epoch."""
         stuck = self.stuck()
         dead = stuck["agent"]
         try:
@@ -174,7 +177,7 @@ class Stage:
 
 
 def acknowledged(events: list[dict[str, Any]], kind: str) -> Iterator[tuple[str, int, str]]:
-    """(todo, epoch, agent) of what the agents were told they had done."""
+    """(todo, epoch, agent) of every operation that the agents were told had succeeded."""
     for event in events:
         if event["event"] == kind:
             yield event["todo"], event["epoch"], event["agent"]
