@@ -1,6 +1,7 @@
 """What commits change, and the commit in the making: paths, and the claims that messages name.
 
-A replacement of an object (`git replace`) is seen by nobody but its clone: what is read here is what is pushed.
+Replacements of objects (`git replace`) are ignored: only their own clone sees them, and what is read here is what is
+pushed.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from loopx_git.store.process import Finished
 
 
 class CodeCommit(NamedTuple):
-    """One commit of code: what it changed itself (of a merge, what git would not have made of it), and the claims
-    that it names."""
+    """One commit of code: what it changed itself, and the claims that it names.
+
+    Of a merge: the changes that git alone would not have made.
+    """
 
     oid: str
     parents: tuple[str, ...]

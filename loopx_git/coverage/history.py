@@ -80,13 +80,13 @@ class Ledger:
     def granted(
         self, names: Iterable[str], caller: str, moment: Moment, require: str, prove: Prover | None
     ) -> Granted:  # fmt: skip
-        """What is known at the tip, to judge commits that name these claims."""
+        """What is known at the tip, for judging commits that name these claims."""
         held = [Claim(found) for found in claims_at(self.snapshot, moment)[0]]
         live = [claim for claim in held if not claim.has_lapsed(moment.now.timestamp())]
         return Granted(self.worth(names, held, caller, require=require, prove=prove), live, self.tip)
 
     def root(self) -> str:
-        """The first commit of the history; InvalidState while that is not here."""
+        """The first commit of the history. Raises InvalidState while it is not here."""
         self.whole()
         root = self.objects.between(None, self.tip, 10**9)[0]
         if self.objects.commit(root).parents:

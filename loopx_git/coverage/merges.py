@@ -1,8 +1,8 @@
-"""What git would have made of a merge by itself, to tell what the person who merged did.
+"""What git alone would have made of a merge, to find what the person changed.
 
-The merge is made again in a repository of our own, thrown away at the end, that reads the objects of the user's:
-nothing is written there, and no attribute or configuration of it plays a part. A merge that is not committed yet is
-made a commit there, and judged like every other.
+The merge is repeated in a temporary repository that reads the user's objects. Nothing is written in the user's
+repository, and its attributes and configuration are not used. A merge that is not committed yet becomes a commit
+there, and is judged like every other.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class Merges:
             self._folder.cleanup()
 
     def changes(self, commit: str, parents: Sequence[str]) -> list[str]:
-        """The paths that a merge changed itself: where it is not what git would have merged, and in conflicts where
-        it has lines that no parent has."""
+        """The paths that a merge changed itself: where it differs from git's merge, and in conflicts where it has new
+        lines.
+        """
         merged = self._merged(parents)
         if merged is None:
             names = self._combined(commit)

@@ -54,7 +54,7 @@ class GuardPolicy:
         self.guarded = (Index([(True, self.paths)]), Index([(True, self.exempt)]))
 
     def is_guarded(self, path: str) -> bool:
-        """Whether the policy asks anything of this path."""
+        """True when the policy guards this path."""
         wanted, exempt = self.guarded
         return bool(wanted.find(path)) and not exempt.any(path)
 

@@ -8,8 +8,10 @@ if TYPE_CHECKING:
 
 
 class Rule:
-    """`allowed` or not, what is said of the paths, the next command, and what is to be done besides it. `{...}` are
-    fields of the claim and of who asks."""
+    """`allowed` or not, the message about the paths, the next command, and a further step.
+
+    `{...}` are fields of the claim and of the caller.
+    """
 
     __slots__ = ("allowed", "also", "command", "message")
 
@@ -40,12 +42,12 @@ RULES: dict[str, Rule] = {
                     "then add to the message's last paragraph: Loopx-Claim: TODO@EPOCH"),
     "malformed": Rule("the trailer {line!r} names no claim", "git commit --amend",
                       "write it as: Loopx-Claim: todo_ab12cd34ef56@3"),
-    "unknown": Rule("the commit names {named}, and {todo} is no todo of this ledger", "git loopx todo list",
+    "unknown": Rule("the commit names {named}, and {todo} is not a todo of this ledger", "git loopx todo list",
                     "name a claim of this repository's own ledger"),
     "forged": Rule("the commit names {named}, and that epoch of {todo} was never granted",
                    "git loopx todo show {todo}", "claim it, and name the epoch that was granted"),
     "taken-over": Rule("the commit names {named}, which is no longer current: {after} came after it",
-                       "git loopx todo show {todo}", "agree with whoever holds it now"),
+                       "git loopx todo show {todo}", "agree with its current holder"),
     "ended": Rule("the commit names {named}, which ended without completing the todo ({ended})",
                   "git loopx todo claim {todo}", "then name the new epoch in the commit"),
     "outside": Rule("the commit names {named}, whose scope does not cover this", "git loopx todo show {todo}",

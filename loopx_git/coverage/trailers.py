@@ -25,8 +25,11 @@ _SPACE = " \t\r\n"
 
 
 class CodeClaims(NamedTuple):
-    """What a message names: `claims` as todo@epoch in order; `malformed` values that are no claim; `stray` tells of
-    lines that were meant as a trailer and stand where git sees none."""
+    """What a message names.
+
+    `claims`: todo@epoch, in order. `malformed`: values that are not claims. `stray`: lines that look like a trailer
+    in a place where git sees none.
+    """
 
     claims: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()
@@ -64,7 +67,7 @@ def _trailers(lines: Sequence[str], comment: str | None) -> Iterator[tuple[str, 
 
 
 def _end(lines: Sequence[str], comment: str | None) -> int:
-    """Where what is no part of the message begins: the scissors, comments at the end, an old list of conflicts."""
+    """Where what is not a part of the message begins: the scissors, comments at the end, an old list of conflicts."""
     end = len(lines)
     if comment is not None and f"{comment} {_SCISSORS}" in lines:
         end = lines.index(f"{comment} {_SCISSORS}")

@@ -45,7 +45,7 @@ class Claim:
         return f"{self.todo}@{self.epoch}"
 
     def covers(self, path: str) -> bool:
-        """Whether the path is in its scope; every path is in none."""
+        """True when the path is in its scope. A claim without a scope covers every path."""
         return self.tests is None or Index([(self, self.tests)]).any(path)
 
     def has_lapsed(self, now: float) -> bool:
@@ -53,15 +53,18 @@ class Claim:
         return self.lapses_at is not None and now > self.lapses_at
 
     def is_late(self, now: float, remaining: Mapping[str, float]) -> bool:
-        """Whether its holder must renew it first. `remaining` has the seconds until the holder's own deadline by
-        lease id; a claim that is absent is judged by the wall clock."""
+        """True when its holder must renew it first.
+
+        `remaining` maps lease ids to the seconds until the holder's own deadline. An absent claim is judged by the
+        wall clock.
+        """
         left = remaining.get(self.lease) if self.ttl_s is not None else None
         if left is not None:
             return left <= 0
         return self.late_at is not None and now > self.late_at
 
     def is_of(self, agent: str | None, session: str | None) -> bool:
-        """Whether it is this session's. One that was handed over and not taken up is the agent's."""
+        """True when this session holds it. After a transfer it is the agent's, until the agent writes."""
         return self.holder == agent and (None in (self.session, session) or self.session == session)
 
 
@@ -79,10 +82,10 @@ class Who:
 
 
 class Named:
-    """A claim that the work stands on: one that a commit names, or the session's own before there is a commit.
+    """A claim that the work stands on: named by a commit, or the session's own before there is a commit.
 
-    `fault` is the rule that speaks against it, None while it stands; `done`: it was carried to its end, so what
-    others hold by now does not matter. `claim` is None where there is no such claim. The fields are for the messages.
+    `fault` is the rule against it (None: it is valid). `done`: its todo was completed, so claims that others hold now
+    do not matter. `claim` is None when there is no such claim. The fields are for the messages.
     """
 
     __slots__ = ("claim", "done", "fault", "fields")
@@ -114,10 +117,10 @@ class Group:
 
 
 class Case:
-    """The claims that some work stands on, and those that others hold, ready for any number of paths.
+    """The claims that some work stands on, and the live claims of others, for any number of paths.
 
-    Whatever claims cover a path, somebody else's live one must not; but what was carried to its end was done before.
-    A claim without a scope covers what no other live claim covers.
+    A live claim of another session on a path is always a finding, except when the work's own claim was completed
+    before. A claim without a scope covers what no other live claim covers.
     """
 
     def __init__(self, named: Sequence[Named], live: Iterable[Claim], agents: Iterable[str | None]) -> None:

@@ -37,7 +37,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.
 
 
 class Unreadable(Exception):
-    """The input is not what an agent sends: it is denied, since nobody knows what it would touch."""
+    """The input is not what an agent sends. The edit is denied, because its paths are unknown."""
 
 
 def main(argv: Sequence[str], env: Mapping[str, str]) -> int:
@@ -63,7 +63,7 @@ def decide(data: bytes, style: str, env: Mapping[str, str]) -> tuple[int, list[s
     except (ValueError, RecursionError) as error:
         raise Unreadable(str(error)) from None
     if not isinstance(call, dict):
-        raise Unreadable("it is no JSON object")
+        raise Unreadable("it is not a JSON object")
     if "cursor_version" in call:
         style = "cursor"
     folder = _folder(call)
@@ -83,7 +83,7 @@ def _folder(call: Mapping[str, Any]) -> str:
     first = roots[0] if isinstance(roots, list) and roots else None
     found = call.get("cwd") or first or os.getcwd()
     if not isinstance(found, str) or "\0" in found:
-        raise Unreadable("cwd is no path")
+        raise Unreadable("cwd is not a path")
     return found
 
 
@@ -96,7 +96,7 @@ def edited_paths(call: Mapping[str, Any]) -> list[str]:
     if given is None:
         given = call if "file_path" in call else {}
     if not isinstance(given, dict):
-        raise Unreadable("tool_input is no object")
+        raise Unreadable("tool_input is not an object")
     found = [path for text in _texts(given) for path in _PATCHED.findall(text)]
     if not found and (_SHELLS.search(name) or _READS.search(name)):
         return []
@@ -176,5 +176,5 @@ def _say(code: int, lines: Sequence[str], style: str) -> None:
 
 
 def plain(text: str) -> str:
-    """The line with everything spelt out that could steer a terminal."""
+    """The line with every character escaped that could steer a terminal."""
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

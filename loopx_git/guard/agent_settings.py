@@ -26,9 +26,9 @@ _AGENTS: Mapping[str, tuple[str, str, str, str]] = {
 
 
 def change(top: str, agent: str, *, shared: bool, remove: bool, dry_run: bool) -> dict[str, Any]:
-    """Put the hook into the agent's settings below `top`, or take it out: what was done, where, and notes.
+    """Add the hook to the agent's settings below `top`, or remove it: what was done, where, and notes.
 
-    Everything else in the file stays. InvalidState for a file that is no JSON object, or that a link leads to.
+    Everything else in the file stays. Raises InvalidState for a file that is not a JSON object, or that is a link.
     """
     own, common, event, tools = _AGENTS[agent]
     name = common if shared else own
@@ -60,7 +60,7 @@ def _load(path: str) -> dict[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InvalidState(f"{path} is no JSON: {error}", hint=f"mend {path}", about={"file": path}) from None
+        raise InvalidState(f"{path} is not JSON: {error}", hint=f"mend {path}", about={"file": path}) from None
     hooks = found.get("hooks", {}) if isinstance(found, dict) else None
     if not isinstance(hooks, dict) or not all(isinstance(item, list) for item in hooks.values()):
         raise InvalidState(f"{path} has no settings that loopx knows how to merge with", hint=f"mend {path}",

@@ -1,4 +1,4 @@
-"""The answer that a verdict comes to, for people in one screen and for programs with the same facts."""
+"""The answer to a verdict: one screen for people, and the same facts for programs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Answer:
         return f"{self.count} {_plural(self.count, 'path')} {word} not be changed {whose}"
 
     def lines(self) -> list[str]:
-        """The body for people: paths, rule, holder and epoch; then how old the knowledge is."""
+        """The text for people: paths, rule, holder and epoch, then the age of the state."""
         lines = list(self.context.notes)
         if self.effect == "allowed":
             judged = any(group.rule == "covered" for group in self.groups)

@@ -1,6 +1,6 @@
 """The context within milliseconds: no git, no pygit2, the standard library alone.
 
-It is laid from three files that a slower run left behind: `claims.json` (`client.claims_file`), the clone's
+It is built from three files that a slower run wrote: `claims.json` (`client.claims_file`), the clone's
 deadlines, and `<git dir>/loopx/guard.json` with the policy and the agent and all that they were read from. Whatever
 is not exactly as it was then (the policy's text, a file of git's configuration, a variable, the known tip) makes the
 answer None, and the caller asks `guard.refresh`, which reads everything anew.

@@ -27,7 +27,7 @@ def check_range(client: Client, spec: str) -> Answer:
 
 
 def check_push(client: Client, remote: str, lines: str) -> Answer:
-    """The commits of a push to `remote` (a name or a URL), by the remote's own state of the claims."""
+    """Check the commits of a push to `remote` (a name or a URL) by the claims of that remote."""
     repository = client.connection.repository
     settings, policy = client.connection.settings, refresh.policy_of(repository)
     name = remote_name(repository, remote)

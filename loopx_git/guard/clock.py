@@ -1,4 +1,4 @@
-"""LOOPX_NOW for the hooks: a machine whose clock is wrong, for tests and drills, as `cli.testing` plays it."""
+"""LOOPX_NOW for the hooks: imitates a machine with a wrong clock, for tests and drills, as `cli.testing` does."""
 
 from __future__ import annotations
 

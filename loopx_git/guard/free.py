@@ -1,4 +1,4 @@
-"""The free todo that a denial names: whoever was stopped can claim it and go on.
+"""The free todo that a denial names: the agent that was stopped can claim it and continue.
 
 What is asked only after a denial may cost more than the verdict: the ledger itself is read, as it was at the tip that
 the verdict was reached on, without the network.

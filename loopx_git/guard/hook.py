@@ -105,7 +105,7 @@ def run(
         return _push(this, args, stdin())
     from loopx_git.errors import UsageError
 
-    raise UsageError(f"{name[:40]!r} is no hook of the guard", hint="git loopx guard install")
+    raise UsageError(f"{name[:40]!r} is not a hook of the guard", hint="git loopx guard install")
 
 
 def _before_commit(this: Run, *, merging: bool) -> Outcome:

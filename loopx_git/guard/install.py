@@ -1,8 +1,8 @@
-"""`guard install` and `guard uninstall`: the only writer of hooks, and what it found stays what it was.
+"""`guard install` and `guard uninstall`: the only writer of hooks.
 
-Everything that is done is written down first, in `<git common dir>/loopx/guard-install.json`, so that an interrupted
-install can be taken away like a whole one. A hook that was there is renamed, runs before ours, and comes back byte
-for byte, with its mode and its time.
+Every step is recorded first in `<git common dir>/loopx/guard-install.json`, so that an interrupted install can be
+removed like a complete one. A hook that was there is renamed, runs before ours, and is restored byte for byte, with
+its mode and its time.
 """
 
 from __future__ import annotations
@@ -37,15 +37,17 @@ class Installed:
 
 
 def install(repository: Repository, *, force: bool = False) -> Installed:
-    """Put the guard's hooks in place, each manager in its own way. NotAllowed tells what --force would write into,
-    and what can be done by hand instead. A second install renews the first."""
+    """Install the guard's hooks, for each hook manager in its own way. A second install renews the first.
+
+    Raises NotAllowed for what only --force may write into, with the lines to add by hand.
+    """
     if record_of(repository) is not None:
         uninstall(repository)
     place = find(repository)
     manager = MANAGERS[place.kind]
     if os.path.lexists(place.folder) and not os.path.isdir(place.folder):
         raise InvalidState(
-            f"core.hooksPath names {place.folder}, which is no folder: git runs no hooks here",
+            f"core.hooksPath names {place.folder}, which is not a folder: git runs no hooks here",
             hint="git config --show-origin core.hooksPath",
             about={"folder": place.folder},
         )
@@ -79,7 +81,7 @@ def _put(record: Record, plan: list[tuple[Entry, bytes]]) -> None:
 
 
 def uninstall(repository: Repository) -> Installed:
-    """Take the guard away and give back what was there. What somebody changed since is left alone, and named."""
+    """Remove the guard and restore what was there. A file that somebody changed since stays, and is named."""
     record = record_of(repository)
     if record is None:
         raise NotAllowed("the guard is not installed here", hint="git loopx guard install")

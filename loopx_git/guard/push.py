@@ -1,5 +1,7 @@
-"""Commits that were made already: before a push, and over a range. Each is held against the claims that it names, as
-the pull-request check and the server's gate will do it."""
+"""Existing commits: before a push, and over a range.
+
+Each commit is judged by the claims that it names, as the pull-request check and the server's gate do.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def wanted(lines: str, remote: str, ref: str, since: str | None, code: Code) -> 
             continue
         parts = line.split(" ")
         if len(parts) != 4 or not OID.fullmatch(parts[1]) or not OID.fullmatch(parts[3]):
-            raise UsageError(f"{line[:80]!r} is no line of a pre-push hook", hint="git loopx guard status")
+            raise UsageError(f"{line[:80]!r} is not a line of a pre-push hook", hint="git loopx guard status")
         _, oid, there, before = parts
         if oid == ZERO or there in (ref, "refs/loopx/tip"):
             continue
@@ -52,7 +54,7 @@ def resolve(spec: str, since: str | None, code: Code) -> list[str]:
     """`A..B` as arguments for `Code.commits`; UsageError when git knows no such thing."""
     old, dots, new = spec.partition("..")
     if not dots or not new or new.startswith("."):
-        raise UsageError(f"{spec[:80]!r} is no range", hint="git loopx guard check --range origin/main..HEAD")
+        raise UsageError(f"{spec[:80]!r} is not a range", hint="git loopx guard check --range origin/main..HEAD")
     oids: list[str] = []
     for name in filter(None, (new, old)):
         found = code.resolve(name)

@@ -1,4 +1,4 @@
-"""What an install wrote down before it did it: enough to give everything back, byte for byte."""
+"""What an install recorded before each step: enough to restore everything, byte for byte."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Record:
 
 
 def record_of(repository: Repository) -> Record | None:
-    """What is written down, or None while nothing is installed."""
+    """The record, or None while nothing is installed."""
     path = os.path.join(repository.home, RECORD)
     data = read_file(path, SIZE_MAX)
     if data is None:
@@ -85,7 +85,7 @@ def missing_folders(folder: str) -> list[str]:
 
 
 def edit(record: Record, path: str, before: bytes | None, after: bytes) -> tuple[Entry, bytes]:
-    """The edit of a file, entered into the record; what is to be written."""
+    """Record the edit of a file: (the entry, the bytes to write)."""
     was = os.stat(path) if before is not None else None
     entry = Entry(
         path, digest(after), edited=True, before=encode(before), mode=was.st_mode & 0o7777 if was else 0o644,
@@ -96,7 +96,7 @@ def edit(record: Record, path: str, before: bytes | None, after: bytes) -> tuple
 
 
 def undo_edit(entry: Entry) -> str:
-    """Give a file its former bytes; where somebody changed it since, take out our lines alone."""
+    """Restore a file's former bytes. If somebody changed it since, remove only our lines."""
     now, before = read_file(entry.path, 1_000_000), decode(entry.before)
     if now is None:
         return "removed"

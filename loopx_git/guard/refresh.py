@@ -91,7 +91,7 @@ def _known(client: Client) -> dict[str, Any]:
     found = claims_file.read(repository.home)
     fits = found is not None and (found["here"], found["ref"], found["tip"]) == (here, settings.ref, tip)
     if found is None or tip is None or not fits:
-        # In a repository of its own the branch itself is the remote: reading it is no network.
+        # In a repository of its own the branch itself is the remote: reading it needs no network.
         reading = client.read(fresh=True) if here else client.read(offline=True)
         found = claims_writer.write(client.connection, reading.tip)
     return found

@@ -42,7 +42,7 @@ _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", 
 
 @dataclass(frozen=True, slots=True)
 class HookStatus:
-    """One hook: whether it answered, and what there is to say."""
+    """One hook: whether it answered, and a message."""
 
     name: str
     runs: bool
@@ -69,7 +69,7 @@ class Status:
 
 
 def status(repository: Repository, entropy: Callable[[int], bytes]) -> Status:
-    """Ask every hook; nothing of the user's is changed."""
+    """Ask every hook. Nothing of the user's is changed."""
     from loopx_git.guard.refresh import policy_of
 
     place, mode, error = find(repository), "unknown", ""

@@ -1,1 +1,1 @@
-"""Review: what a pull request or a push did, under which claims, for people and for the wall."""
+"""Review: what a pull request or a push did and under which claims, for people and for the server's gate."""

@@ -17,7 +17,7 @@ _NOBODY = Who(None, None)
 
 @dataclass(frozen=True, slots=True)
 class ReviewFinding:
-    """One thing to know: `level` is error, warning or notice; `way_out` is what to do about it."""
+    """One finding: `level` is error, warning or notice; `way_out` is what to do about it."""
 
     rule: str
     level: str

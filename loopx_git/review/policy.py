@@ -42,7 +42,7 @@ def tables_at(repository: Repository, commit: str) -> Tables | None:
 
 
 def policy_of(tables: Tables, name: str) -> GuardPolicy:
-    """The guard's policy in those tables; InvalidState names the key that is wrong."""
+    """The guard's policy in those tables. Raises InvalidState, naming the key that is not valid."""
     return parse(tables.get("guard", {}), name, " on the base branch")
 
 

@@ -1,4 +1,4 @@
-"""Who pushes, as the hosting software says it, and in whose name they may act."""
+"""Who pushes, as the hosting software reports it, and for which agents that account may act."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ class Pusher:
             return "the server does not say who pushes, and the policy asks for it"
         if "@" in said.agent:
             return (
-                "" if self.operator in (None, True) else f"{self.name} is no operator, {said.agent} acts as a person"
+                ""
+                if self.operator in (None, True)
+                else f"{self.name} is not an operator, {said.agent} acts as a person"
             )
         if said.agent not in self.agents:
             return f"{self.name} pushes an operation of {said.agent}"
         note = said.op is Op.UPDATE and said.reason == NOTE_REASON
         if said.reason is not None and not note and self.operator is False:
-            return f"{self.name} is no operator, and this operation is forced"
+            return f"{self.name} is not an operator, and this operation is forced"
         return ""
 
 

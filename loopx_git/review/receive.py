@@ -85,8 +85,10 @@ class Gate:
         return name, self._git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
 
     def refusals(self, updates: Sequence[Update]) -> list[Refusal]:
-        """Every reason against the push, the coordination ref's first: claims on code are judged at the ledger's tip
-        as the push would leave it."""
+        """Every reason against the push, the coordination ref's first.
+
+        Claims on code are judged at the ledger's tip as it will be after the push.
+        """
         found: list[Refusal] = []
         tip = self._git("rev-parse", "--verify", "--quiet", f"{self.ref}^{{commit}}")
         for update in updates:
@@ -245,6 +247,8 @@ def updates_of(lines: Sequence[str]) -> list[Update]:
     for line in lines:
         parts = line.rstrip("\n").split(" ", 2)
         if len(parts) != 3 or not all(ids.OID.fullmatch(part) for part in parts[:2]):
-            raise InvalidState(f"{line[:120]!r} is no update of a ref", hint="run it as a pre-receive or update hook")
+            raise InvalidState(
+                f"{line[:120]!r} is not an update of a ref", hint="run it as a pre-receive or update hook"
+            )
         found.append(Update(*parts))
     return found

@@ -1,4 +1,4 @@
-"""What a reviewer reads about a range: the todos behind it, who held them when, and what nobody claimed."""
+"""A report about a range for its reviewer: the todos behind it, who held them when, and what is unclaimed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NODES_MAX, EDGES_MAX = 60, 120
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened to a todo; `count` renewals in a row are one event."""
+    """One event of a todo; `count` renewals in a row are one event."""
 
     time: str
     what: str

@@ -22,7 +22,7 @@ from loopx_git.store.repository import Repository, open_repository
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The outcome: what was judged, at which tip of the ledger, and what was found."""
+    """The outcome: what was judged, at which tip of the ledger, and the findings."""
 
     base: str
     head: str
@@ -144,5 +144,5 @@ class Review:
 def review(
     folder: str, env: Mapping[str, str], base: str, head: str, flags: Mapping[str, Any], hooks: Hooks
 ) -> Review:
-    """The review of base..head in the repository that `folder` lies in."""
+    """The review of base..head in the repository that contains `folder`."""
     return Review(folder, env, base, head, flags, hooks)

@@ -137,7 +137,7 @@ def test_a_commit_that_names_a_claim_that_is_not_or_does_not_cover(site: MakeSit
     work(made, "docs/d.md", message=f"one\n\nLoopx-Claim: {made.todo}@1", branch="a")
     refused(push(made, "a"), "whose scope does not cover")
     work(made, "docs/d.md", message="two\n\nLoopx-Claim: todo_0123456789ab@7", branch="b")
-    refused(push(made, "b"), "is no todo of this ledger")
+    refused(push(made, "b"), "is not a todo of this ledger")
     work(made, "src/a.py", message=f"three\n\nLoopx-Claim: {made.todo}@9", branch="c")
     refused(push(made, "c"))
 

@@ -219,7 +219,7 @@ def test_an_operator_may_force_and_others_may_not(server: Server) -> None:
     server.push_as("bob")
     bob = server.client("bob")
     person = Client(bob.connection.repository.cwd, bob.connection.env)
-    with pytest.raises(Exception, match="bob is no operator"):
+    with pytest.raises(Exception, match="bob is not an operator"):
         bob.todo.release(server.held, force=True, reason="gone")
     with pytest.raises(Exception, match="acts as a person"):
         person.goal.create("other")

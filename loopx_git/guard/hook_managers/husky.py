@@ -18,7 +18,7 @@ def is_here(top: str, folder: str) -> bool:
 
 
 def refuse(place: Place, repository: Repository, force: bool) -> None:
-    """NotAllowed, with the lines to add by hand, for hooks that are tracked."""
+    """Raise NotAllowed, with the lines to add by hand, for hooks that are tracked."""
     if place.tracked and not force:
         lines = "\n".join(f'  .husky/{name}: git-loopx guard hook {name} "$@"' for name in NAMES)
         raise NotAllowed(

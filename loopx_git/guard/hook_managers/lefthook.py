@@ -22,7 +22,7 @@ def is_here(top: str, folder: str) -> bool:
 
 
 def refuse(place: Place, repository: Repository, force: bool) -> None:
-    """NotAllowed, with the lines to add by hand, where the file is there already."""
+    """Raise NotAllowed, with the lines to add by hand, when the file exists."""
     path = os.path.join(repository.top or "", LOCAL)
     if os.path.lexists(path):
         raise NotAllowed(

@@ -37,8 +37,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """One way of running hooks. `refuse` raises NotAllowed for what is not ours to write into unasked; `plan` enters
-    into the record what is to be written; `advice` is left to do by hand."""
+    """One way of running hooks.
+
+    `refuse` raises NotAllowed for files that need --force. `plan` records what is to be written. `advice` is left to
+    do by hand.
+    """
 
     refuse: Callable[[Place, Repository, bool], None]
     plan: Callable[[Place, Repository, Record], list[tuple[Entry, bytes]]]
@@ -52,7 +55,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def beginning(path: str) -> bytes:
-    """The beginning of a hook; nothing of what is no plain file."""
+    """The beginning of a hook; empty for what is not a plain file."""
     if not os.path.isfile(path):
         return b""
     return (read_file(os.path.realpath(path), 10_000_000) or b"")[:20_000]

@@ -13,7 +13,7 @@ from loopx_git.store.repository import Repository
 
 
 def refuse(place: Place, repository: Repository, force: bool) -> None:
-    """NotAllowed for a folder that is tracked, or not of this repository."""
+    """Raise NotAllowed for a folder that is tracked, or that is not this repository's."""
     if force:
         return
     if place.tracked:
