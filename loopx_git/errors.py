@@ -54,7 +54,7 @@ class InternalError(LoopXError):
 
 
 class NotInitialised(LoopXError):
-    """There is no coordination history yet; `git loopx init` begins one. Exit 10."""
+    """No coordination history exists yet; `git loopx init` begins one. Exit 10."""
 
     code = 10
 

@@ -27,7 +27,7 @@ Payload = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
 
 def _one_agent(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
-    """The agent that the three spellings name; two different ones are no one's command."""
+    """The agent that the three spellings name. Raises UsageError for two different ones."""
     names = list(dict.fromkeys(given))
     if len(names) > 1:
         raise UsageError(

@@ -87,7 +87,7 @@ class BlockLoader:
 
     The source is the whole head of the file *with* its opening `---` line, so that the parser's offsets and
     lines are those of the file. Raises Refusal for what the format forbids and yaml.YAMLError for what is
-    no YAML.
+    not YAML.
     """
 
     def __init__(self, source: str) -> None:

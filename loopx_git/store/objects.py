@@ -30,9 +30,11 @@ T = TypeVar("T")
 
 
 def opened(git_dir: str) -> pygit2.Repository:
-    """The repository, whoever owns it. Whether an owner is trusted is git's to say: it was asked before, and it knows
-    every form of safe.directory, of which libgit2 knows some. The setting is one of the whole process, which may not
-    be ours alone: it is put back."""
+    """The repository, whatever its owner.
+
+    git decides whether an owner is trusted: it was asked before, and it knows every form of safe.directory, while
+    libgit2 knows some. The setting belongs to the whole process, which may not be ours alone, so it is restored.
+    """
     import pygit2
 
     settings = pygit2.settings

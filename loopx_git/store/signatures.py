@@ -67,8 +67,10 @@ class Verifier:
         return f"no key that is valid for {agent} signed it"
 
     def _why_not_openpgp(self, agent: str, signature: bytes, content: bytes) -> str:
-        """OpenPGP: the key's fingerprint must stand in a comment `# openpgp AGENT FINGERPRINT` of allowed_signers,
-        and the public key in the keyring of whoever verifies."""
+        """OpenPGP: the key's fingerprint must be in a comment `# openpgp AGENT FINGERPRINT` of allowed_signers.
+
+        The public key must be in the keyring of the user who verifies.
+        """
         pattern = (
             rb"^#[ \t]*openpgp[ \t]+" + re.escape(agent.encode()) + rb"[ \t]+([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})[ \t]*$"
         )

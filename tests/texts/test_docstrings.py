@@ -131,3 +131,24 @@ def test_a_call_of_the_client_names_its_errors(name: str) -> None:
 def test_an_error_names_its_exit_code(code: int) -> None:
     said = errors.BY_CODE[code].__doc__ or ""
     assert said.endswith(f"Exit {code}."), said
+
+
+#: Turns of phrase that a reader has to read twice: "is no valid alias" is "is not a valid alias".
+TWISTED = re.compile(r"(?<!there )\b(?:is|are) no (?!longer\b|more\b)\w|\bwhoever\b|\bgone on with\b|\bhas its say\b")
+
+
+def twisted(module: ast.Module) -> list[tuple[int, str]]:
+    texts = (node for node in ast.walk(module) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [(text.lineno, found[0]) for text in texts for found in TWISTED.finditer(" ".join(text.value.split()))]
+
+
+def test_messages_and_docstrings_are_plain() -> None:
+    found = [(path, *each) for path, module in parsed(ROOT / "loopx_git").items() for each in twisted(module)]
+    assert found == []
+
+
+def test_a_twisted_text_is_found() -> None:
+    module = ast.parse(
+        'x = f"{y!r} is no valid alias", "there is no todo", "it is no longer held"\nz = """whoever\nasks"""'
+    )
+    assert sorted(twisted(module)) == [(1, "is no v"), (2, "whoever")]

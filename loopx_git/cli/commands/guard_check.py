@@ -50,7 +50,7 @@ def main(face: Face, staged: bool, push: bool, to: str | None, span: str | None,
 
 
 def _pushed(face: Face, to: str | None) -> tuple[str, str]:
-    """(remote, lines of a pre-push hook), from whoever says what is pushed."""
+    """(remote, lines of a pre-push hook), from the source that says what is pushed."""
     from loopx_git.guard import check
 
     told = check.framework_lines(os.environ)
