@@ -134,6 +134,7 @@ def _become(asked: dict[str, Any], handles: list[int]) -> NoReturn:
     sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
     sys.argv = ["git-loopx", *asked["args"]]
+    look_for_homes_anew()
     from loopx_git.cli.entry import run as command
 
     try:
@@ -150,6 +151,20 @@ def _become(asked: dict[str, Any], handles: list[int]) -> NoReturn:
         os._exit(code if isinstance(code, int) else 0 if code is None else 1)
 
 
+def look_for_homes_anew() -> None:
+    """libgit2 asks the environment where the user's configuration is when it is loaded: in the parent."""
+    import pygit2
+    from pygit2.enums import ConfigLevel, Option
+
+    pygit2.option(Option.SET_HOMEDIR, None)  # type: ignore[call-overload]
+    for level in (ConfigLevel.PROGRAMDATA, ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL):
+        pygit2.option(Option.SET_SEARCH_PATH, level, None)  # type: ignore[call-overload]
+
+
+#: What functions of the program import when they are called. With it a short command takes a third of the time.
+_LATER = ("pygit2", "yaml", "frontmatter", "frontmatter.default_handlers", "wcwidth", "difflib", "tempfile", "git")
+
+
 def _load() -> None:
     """Import what commands need, so that a child has it."""
     import gc
@@ -160,9 +175,12 @@ def _load() -> None:
 
     sys.path.pop(0)
     for module in pkgutil.walk_packages(loopx_git.__path__, "loopx_git."):
-        # The reviewer's libraries are heavy and seldom needed; the program's own start would run it.
-        if not module.name.startswith("loopx_git.review") and not module.name.endswith("__main__"):
+        # The program's own start would run it.
+        if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    for name in _LATER:
+        importlib.import_module(name)
+    importlib.import_module("pathspec.patterns.gitignore.spec")
     gc.collect()
     gc.freeze()
 
