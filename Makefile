@@ -14,7 +14,7 @@ PIP = $(PY) -m pip --quiet --disable-pip-version-check --no-input
 
 # Two targets of one `make -j` must not install into one .venv at the same time.
 .NOTPARALLEL:
-.PHONY: help venv demo pages test soak browser lint bench clean FORCE
+.PHONY: help venv demo pages test soak browser wheel lint bench clean FORCE
 
 help: ## show this list (PYTHON=... picks an interpreter, ARGS="..." is handed to pytest)
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1	\2/p' Makefile
@@ -38,6 +38,9 @@ browser: .venv/stamp-test ## run the tests that need Chromium
 		test "$$status" -eq 5 || exit "$$status"; \
 		echo "No browser tests."; \
 	}
+
+wheel: .venv/stamp-package ## build the wheel, install it into a scratch environment, and use it
+	@$(PY) tools/try_wheel.py
 
 pages: .venv/stamp-package ## make the pages of docs/ that are made from the program
 	$(PY) tools/commands_page.py > docs/cli.md
