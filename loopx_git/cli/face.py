@@ -263,6 +263,30 @@ def root_options(function: Callable[..., None]) -> Callable[..., None]:
 HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
+#: Options of several commands, said once: parameter -> click settings.
+_SHARED: dict[str, dict[str, Any]] = {
+    "epoch": {"type": click.IntRange(0), "help": "The claim's epoch; any other current one refuses."},
+    "note": {"help": "A note for later readers."},
+    "force": {"is_flag": True, "help": "Without the claim (with --reason; goes into history)."},
+    "reason": {"help": "Why, with --force."},
+    "dry_run": {"is_flag": True, "help": "Say what would happen, write nothing."},
+}
+#: The help of a --dry-run that tells only whether the command would be refused.
+CHECKS = "Check everything, write nothing."
+
+
+def options(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds the shared options of these names; `helps` says an option in other words (`note="A last note."`)."""
+
+    def wrap(function: Callable[..., None]) -> Callable[..., None]:
+        for name in reversed(names):
+            settings = {**_SHARED[name], **({"help": helps[name]} if name in helps else {})}
+            function = click.option("--" + name.replace("_", "-"), name, **settings)(function)
+        return function
+
+    return wrap
+
+
 def todo_argument(function: Callable[..., None]) -> Callable[..., None]:
     """The todo, positional or as --todo-id; and its goal."""
 

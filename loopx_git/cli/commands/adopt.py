@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import Face, command, options
 from loopx_git.cli.output import safe
 
 
 @command("adopt", example="git loopx adopt --dry-run\ngit loopx adopt")
 @click.option("--discard", is_flag=True, help="Adopt nothing: restore the last good state.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@options("dry_run")
 def main(face: Face, discard: bool, dry_run: bool) -> None:
     """Adopt what was merged or edited on the coordination ref outside the operations, as far as the rules allow.
 

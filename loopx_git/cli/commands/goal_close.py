@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import CHECKS, Face, command, options
 from loopx_git.client.views import goal_json
 
 
 @command("close", example="git loopx goal close release-2")
 @click.argument("goal")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@options("dry_run", dry_run=CHECKS)
 def main(face: Face, goal: str, dry_run: bool) -> None:
     """Close a goal in which no todo is held. No todo can be added to it or claimed in it after that."""
     view, closed = face.client.goal.close(goal, dry_run=dry_run)

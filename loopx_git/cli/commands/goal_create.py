@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import CHECKS, Face, command, options
 from loopx_git.client.views import goal_json
 
 
@@ -12,7 +12,7 @@ from loopx_git.client.views import goal_json
 @click.argument("goal")
 @click.option("--title", help="What it is about (default: its id).")
 @click.option("--claims", type=click.Choice(["exclusive", "soft"]), help="What a plain claim means in it.")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@options("dry_run", dry_run=CHECKS)
 def main(face: Face, goal: str, title: str | None, claims: str | None, dry_run: bool) -> None:
     """Create a goal: a named set of todos. On one that exists: change its title, or, while it is idle, its claims."""
     view, created = face.client.goal.create(goal, title=title, claims=claims, dry_run=dry_run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import Face, command, options
 from loopx_git.cli.reclaiming import reclaimed_lines, reclaimed_payload
 
 
@@ -14,7 +14,7 @@ from loopx_git.cli.reclaiming import reclaimed_lines, reclaimed_payload
 @click.option("--take", is_flag=True, help="Claim what has lapsed, instead of returning it to the pool.")
 @click.option("--limit", type=click.IntRange(1), help="At most so many.")
 @click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@options("dry_run")
 def main(face: Face, take: bool, limit: int | None, goal_id: str | None, dry_run: bool) -> None:
     """Reclaim what lapsed: return it to the pool, or claim it.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import click
-
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import Face, command, options
 
 
 @command("init", example="git loopx init\ngit add .loopx/config.toml && git commit -m 'loopx: coordinate here'")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@options("dry_run")
 def main(face: Face, dry_run: bool) -> None:
     """Begin a ledger here, or join the one that is there.
 

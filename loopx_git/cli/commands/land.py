@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import Face, command, options
 from loopx_git.cli.output import safe
 
 
@@ -15,8 +15,7 @@ from loopx_git.cli.output import safe
 @click.option("--todo-id", metavar="TODO", help="The todo (default: LOOPX_TODO, else the one that you hold).")
 @click.option("--to", metavar="BRANCH", help="The branch (default: the one the todo records, else the current one).")
 @click.option("--rev", default="HEAD", metavar="REVISION", help="The commit that lands (default: HEAD).")
-@click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
-@click.option("--note", help="A last note.")
+@options("epoch", "note", note="A last note.")
 @click.option("--validate", is_flag=True, help="Refuse a todo that has no check of its own.")
 @click.option("--no-verify", is_flag=True, help="Do not run the pre-push hook.")
 @click.option("--two-step", is_flag=True, help="For a remote without atomic pushes; says what is not guaranteed.")

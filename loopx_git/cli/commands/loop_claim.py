@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import Face, command, options
 from loopx_git.cli.output import safe
 from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed, NotFound, NotYourClaim, UsageError
 
@@ -24,7 +24,7 @@ class Refused(UsageError):
 @click.option("--resume", is_flag=True, help="Move the loop to this clone, and its claim with it.")
 @click.option("--force", is_flag=True, help="Take the todo from its holder (with --reason; goes into history).")
 @click.option("--reason", metavar="TEXT", help="Why, with --force.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@options("dry_run")
 def main(
     face: Face, name: str | None, task: str | None, project: str | None, goal_id: str | None, resume: bool,
     force: bool, reason: str | None, dry_run: bool,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import CHECKS, Face, command, options
 
 
 @command("create", example="git loopx loop create nightly")
 @click.argument("name")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@options("dry_run", dry_run=CHECKS)
 def main(face: Face, name: str, dry_run: bool) -> None:
     """Create a loop, and register it as a peer of kind `loop`."""
     view, created = face.client.loop.create(name, dry_run=dry_run)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import CHECKS, Face, command, options
 from loopx_git.cli.loop_lines import loop_line
 
 
 @command("resume", example="git loopx loop resume nightly")
 @click.argument("name")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@options("dry_run", dry_run=CHECKS)
 def main(face: Face, name: str, dry_run: bool) -> None:
     """Let a paused loop go on."""
     view = face.client.loop.resume(name, dry_run=dry_run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import CHECKS, Face, command, options
 from loopx_git.client.views import peer_json
 
 
@@ -13,7 +13,7 @@ from loopx_git.client.views import peer_json
 @click.option("--kind", type=click.Choice(["agent", "human", "loop"]), help="What it is (default: agent).")
 @click.option("--capability", multiple=True, metavar="NAME", help="What it can do; repeat it.")
 @click.option("--new", is_flag=True, help="Refuse a name that is registered already.")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@options("dry_run", dry_run=CHECKS)
 def main(face: Face, name: str, kind: str | None, capability: tuple[str, ...], new: bool, dry_run: bool) -> None:
     """Register a peer, or change one's kind and capabilities (those given replace the former ones)."""
     peer, created = face.client.peer.register(

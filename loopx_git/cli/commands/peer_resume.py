@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import CHECKS, Face, command, options
 
 
 @command("resume", example="git loopx peer resume codex-1")
 @click.argument("name")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@options("dry_run", dry_run=CHECKS)
 def main(face: Face, name: str, dry_run: bool) -> None:
     """Let a paused peer claim again."""
     from loopx_git.client.views import peer_json

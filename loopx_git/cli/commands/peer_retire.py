@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import CHECKS, Face, command, options
 
 
 @command("retire", example="git loopx peer retire codex-1")
 @click.argument("name")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@options("dry_run", dry_run=CHECKS)
 def main(face: Face, name: str, dry_run: bool) -> None:
     """Retire a peer for good: its soft claims end, and its name is never used again."""
     from loopx_git.client.views import peer_json

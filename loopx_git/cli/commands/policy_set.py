@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import CHECKS, Face, command, options
 
 
 @command("set", example="git loopx policy set claims.ttl 45m")
 @click.argument("key")
 @click.argument("value")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@options("dry_run", dry_run=CHECKS)
 def main(face: Face, key: str, value: str, dry_run: bool) -> None:
     """Set one key of the policy for everybody."""
     done = face.client.policy.set(key, value, dry_run=dry_run)

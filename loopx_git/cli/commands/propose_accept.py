@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.face import Face, command, options
 
 
 @command("accept", example="git loopx propose accept plans")
 @click.argument("branch")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@options("dry_run")
 def main(face: Face, branch: str, dry_run: bool) -> None:
     """Replay what a branch proposes as ordinary operations, all or nothing. Exit 15 names what breaks a rule."""
     done = face.client.propose.accept(branch, dry_run=dry_run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, text_of
+from loopx_git.cli.face import CHECKS, Face, command, options, text_of
 from loopx_git.cli.show import emit_outcome
 from loopx_git.errors import UsageError
 
@@ -25,7 +25,7 @@ from loopx_git.errors import UsageError
 @click.option("--resume-after", metavar="TIME", help="Not before this UTC time or date, or in 2h, 1d.")
 @click.option("--branch", help="The branch of the work.")
 @click.option("--validate", metavar="COMMAND", help="A command that must pass before it is completed.")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@options("dry_run", dry_run=CHECKS)
 def main(
     face: Face, title_argument: str | None, title: str | None, goal_id: str | None, alias: str | None,
     priority: int, body: str | None, body_file: str | None, scope: tuple[str, ...], requires: tuple[str, ...],

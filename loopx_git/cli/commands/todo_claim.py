@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, duration, todos_argument
+from loopx_git.cli.face import Face, command, duration, options, todos_argument
 from loopx_git.cli.show import emit_outcome, outcome_lines
 
 
@@ -15,7 +15,7 @@ from loopx_git.cli.show import emit_outcome, outcome_lines
 @click.option(
     "--soft", is_flag=True, help="Only declare an interest: it blocks no agent, and many agents may have one."
 )
-@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@options("dry_run")
 @todos_argument
 def main(
     face: Face, todos: list[str], goal_id: str | None, ttl: str | None, no_ttl: bool, resume: bool, soft: bool,

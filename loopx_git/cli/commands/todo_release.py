@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, todo_argument
+from loopx_git.cli.face import Face, command, options, todo_argument
 from loopx_git.cli.show import emit_outcome
 from loopx_git.errors import UsageError
 
 
 @command("release", example="git loopx todo release todo_ab12cd34ef56 --note 'parser done, tests missing'")
-@click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
+@options("epoch")
 @click.option("--status", help="Leave the todo in this status (default: open, if it was in_progress).")
 @click.option("--note", help="A note for the next holder.")
 @click.option("--force", is_flag=True, help="End somebody else's claim (with --reason; goes into history).")
-@click.option("--reason", help="Why, with --force.")
+@options("reason")
 @click.option("--soft", is_flag=True, help="Take back a soft claim.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@options("dry_run")
 @todo_argument
 def main(
     face: Face, todo: str, goal_id: str | None, epoch: int | None, status: str | None, note: str | None,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from loopx_git.cli.face import Face, command, todo_argument
+from loopx_git.cli.face import Face, command, options, todo_argument
 from loopx_git.cli.show import emit_outcome
 
 
@@ -12,25 +14,9 @@ from loopx_git.cli.show import emit_outcome
     "transfer", example="git loopx todo transfer todo_ab12cd34ef56 --to codex-2 --note 'yours: it is the backend'"
 )
 @click.option("--to", required=True, metavar="AGENT", help="The receiving agent.")
-@click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
-@click.option("--note", help="A note for later readers.")
-@click.option("--force", is_flag=True, help="Without the claim (with --reason; goes into history).")
-@click.option("--reason", help="Why, with --force.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@options("epoch", "note", "force", "reason", "dry_run")
 @todo_argument
-def main(
-    face: Face,
-    todo: str,
-    goal_id: str | None,
-    to: str,
-    epoch: int | None,
-    note: str | None,
-    force: bool,
-    reason: str | None,
-    dry_run: bool,
-) -> None:
+def main(face: Face, todo: str, **given: Any) -> None:
     """Transfer a claim to another agent. The epoch rises; the new holder's next write binds its session."""
-    view = face.client.todo.transfer(
-        todo, goal_id=goal_id, to=to, epoch=epoch, note=note, force=force, reason=reason, dry_run=dry_run
-    )
-    emit_outcome(face, view, "transferred", dry_run=dry_run)
+    view = face.client.todo.transfer(todo, **given)
+    emit_outcome(face, view, "transferred", dry_run=given["dry_run"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from loopx_git.cli.face import Face, command, text_of, todo_argument
+from loopx_git.cli.face import Face, command, options, text_of, todo_argument
 from loopx_git.cli.show import emit_outcome
 from loopx_git.errors import UsageError
 
@@ -54,10 +54,7 @@ def _field_words(given: dict[str, Any]) -> list[str]:
 @click.option("--clear", multiple=True, metavar="FIELD", help="Empty a field, such as scope or alias.")
 @click.option("--clear-claim", is_flag=True, help="Release the claim: the same as todo release.")
 @click.option("--claimed-by", metavar="NAME", help="The same as --agent.")
-@click.option("--epoch", type=click.IntRange(0), help="The claim's epoch; any other current one refuses.")
-@click.option("--force", is_flag=True, help="Without the claim (with --reason; goes into history).")
-@click.option("--reason", help="Why, with --force.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, write nothing.")
+@options("epoch", "force", "reason", "dry_run")
 @todo_argument
 def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
     """Change a todo that you hold: status, notes, fields. A note alone needs no claim.
