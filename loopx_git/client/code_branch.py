@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopx_git.client.config import HERE
-from loopx_git.store.process import git
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -21,11 +20,7 @@ def reviewed(client: BaseClient, path: str) -> tuple[bytes | None, str]:
     if remote != HERE:
         names = [f"refs/remotes/{remote}/{name}" for name in ("HEAD", "main", "master")]
     for name in names:
-        asked = ["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
-        done = git(asked, cwd=repository.cwd, env=repository.env, timeout=30)
-        if done.code:
-            continue
-        blob = ["cat-file", "blob", f"{done.text.strip()}:{path}"]
-        shown = git(blob, cwd=repository.cwd, env=repository.env, timeout=30)
-        return (None if shown.code else shown.out), name
+        commit = repository.resolve(name)
+        if commit is not None:
+            return repository.file_at(commit, path), name
     return None, "no code branch"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from loopx_git.client.config import HERE
 from loopx_git.core import resolve
 from loopx_git.core.times import format_time
 from loopx_git.errors import InvalidState, LoopXError
-from loopx_git.store.process import git
 from loopx_git.store.remote import LOOSE_MAX, loose_objects
 from loopx_git.version import __version__
 
@@ -62,10 +60,8 @@ class Doctor:
 
     def _git(self) -> Iterator[Check]:
         repository = self._connection.repository
-        text = git(["version"], cwd=repository.cwd, env=repository.env, timeout=30).text.strip()
-        match = re.search(r"(\d+)\.(\d+)", text)
-        known = (int(match[1]), int(match[2])) if match else (0, 0)
-        if known < GIT_LEAST:
+        text = repository.git_version
+        if repository.git_release < GIT_LEAST:
             yield Check("git", "fail", f"{text}; loopx needs 2.31 or newer", "install a newer git")
             return
         yield Check("git", "ok", text)

@@ -19,7 +19,7 @@ from loopx_git.errors import InvalidState, LoopXError, NotAllowed, NotYourClaim,
 from loopx_git.format import message
 from loopx_git.store.landing import Code, LandingPublisher, LocalLanding, scratch
 from loopx_git.store.local import LocalPublisher
-from loopx_git.store.process import git, watched
+from loopx_git.store.process import watched
 from loopx_git.store.remote import RemotePublisher
 
 if TYPE_CHECKING:
@@ -184,8 +184,7 @@ def _result(client: BaseClient, command: OnTodo, actor: Actor, words: str, publi
 
 
 def _ask(client: BaseClient, args: list[str]) -> str | None:
-    repository = client.connection.repository
-    done = git(args, cwd=repository.cwd, env=repository.env, timeout=60)
+    done = client.connection.repository.git(args, timeout=60)
     return None if done.code else done.text.strip()
 
 

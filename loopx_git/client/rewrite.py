@@ -116,10 +116,7 @@ def not_taken(what: str, pushed: Pushed) -> LoopXError:
 
 
 def _local_tip(client: BaseClient, ref: str) -> str:
-    repository = client.connection.repository
-    done = git(
-        ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], cwd=repository.cwd, env=repository.env, timeout=30
-    )
-    if done.code:
+    tip = client.connection.repository.resolve(ref)
+    if tip is None:
         raise InvalidState(f"{ref} is not in this repository any more", hint="git branch --all")
-    return done.text.strip()
+    return tip

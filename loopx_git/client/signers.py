@@ -10,10 +10,9 @@ if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
 
 FILE = ".loopx/allowed_signers"
-_SIZE_MAX = 262_144
 
 
 def reviewed_signers(client: BaseClient) -> bytes | None:
-    """.loopx/allowed_signers of the code branch; None where there is none, or one that is too large."""
-    data, _ = reviewed(client, FILE)
-    return data if data is not None and len(data) <= _SIZE_MAX else None
+    """.loopx/allowed_signers of the code branch; None where there is none. InvalidState when it is too
+    large."""
+    return reviewed(client, FILE)[0]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from loopx_git.client.code_branch import reviewed
-from loopx_git.client.config import FILE, allow_of, load_file
+from loopx_git.client.config import FILE, allow_of, parse_tables
 from loopx_git.client.renewal import renew
 from loopx_git.errors import Contention, LoopXError, NotAllowed, NotYourClaim, OutcomeUnknown, RemoteFailure
 from loopx_git.store.process import watched
@@ -28,11 +26,7 @@ def allowed(client: BaseClient) -> tuple[tuple[tuple[str, ...], ...], str]:
     data, name = reviewed(client, FILE)
     if data is None:
         return (), name
-    with tempfile.TemporaryDirectory(prefix="loopx-") as folder:
-        path = os.path.join(folder, "config.toml")
-        with open(path, "wb") as file:
-            file.write(data)
-        return allow_of(load_file(path), FILE), name
+    return allow_of(parse_tables(data, f"{FILE} of {name}"), FILE), name
 
 
 def validate(

@@ -23,8 +23,7 @@ from loopx_git.guard.answer import age_words
 from loopx_git.guard.context import Context, Problem
 from loopx_git.guard.free import Finder
 from loopx_git.store.lock import make_folder, write_file
-from loopx_git.store.process import git
-from loopx_git.store.repository import LOCAL_TIMEOUT, Repository
+from loopx_git.store.repository import Repository
 
 
 def open_client(
@@ -120,8 +119,7 @@ def _remember(client: Client, policy: GuardPolicy) -> None:
 
 def _config_files(repository: Repository) -> list[str]:
     """Every file that git's configuration was read from or could be, and our own pin."""
-    done = git(["config", "--list", "-z", "--show-origin", "--name-only"], cwd=repository.cwd, env=repository.env,
-               timeout=LOCAL_TIMEOUT)  # fmt: skip
+    done = repository.git(["config", "--list", "-z", "--show-origin", "--name-only"])
     parts = done.text.split("\0")
     origins = {part.removeprefix("file:") for part in parts[::2] if part.startswith("file:")}
     home = repository.env.get("HOME", "")

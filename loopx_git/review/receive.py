@@ -22,10 +22,9 @@ from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.format import message
 from loopx_git.ledger.validation import Checker, is_operation
 from loopx_git.review.check import ReviewFinding, findings
-from loopx_git.review.policy import CONFIG_NAME, SIGNERS, Tables, file_at, policy_of, tables_at
+from loopx_git.review.policy import CONFIG_NAME, SIGNERS, Tables, policy_of, tables_at
 from loopx_git.review.pusher import pusher_of
 from loopx_git.review.range import CodeRange
-from loopx_git.store.process import git
 from loopx_git.store.repository import Repository
 
 if TYPE_CHECKING:
@@ -77,12 +76,12 @@ class Gate:
         self.policy = policy_of(self.tables, f"{CONFIG_NAME} of {self.default}")
 
     def _git(self, *args: str) -> str | None:
-        done = git(args, cwd=self.repository.cwd, env=self.repository.env, timeout=60)
+        done = self.repository.git(args, timeout=60)
         return done.text.strip() if done.code == 0 else None
 
     def _default_branch(self) -> tuple[str, str | None]:
         name = self._git("symbolic-ref", "--quiet", "HEAD") or "HEAD"
-        return name, self._git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return name, self.repository.resolve(name)
 
     def refusals(self, updates: Sequence[Update]) -> list[Refusal]:
         """Every reason against the push, the coordination ref's first.
@@ -90,7 +89,7 @@ class Gate:
         Claims on code are judged at the ledger's tip as it will be after the push.
         """
         found: list[Refusal] = []
-        tip = self._git("rev-parse", "--verify", "--quiet", f"{self.ref}^{{commit}}")
+        tip = self.repository.resolve(self.ref)
         for update in updates:
             if update.ref == self.ref:
                 found += self._coordination(update)
@@ -177,7 +176,7 @@ class Gate:
             return None
         from loopx_git.store.signatures import Verifier
 
-        signers = file_at(self.repository, self.head, SIGNERS)
+        signers = self.repository.file_at(self.head, SIGNERS)
         return Verifier(self.objects, self.env, signers, now=datetime.now(UTC) if fresh else None).why_not
 
     def _replays(self, update: Update, old: str | None, oids: Sequence[str]) -> list[Refusal]:

@@ -11,7 +11,6 @@ from loopx_git.format import layout
 from loopx_git.ledger.adoption import plan_adoption
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.review.check import ReviewFinding
-from loopx_git.review.policy import file_at
 from loopx_git.store.repository import Repository
 
 #: In whose name an adoption is tried; nothing is written.
@@ -20,7 +19,7 @@ _NOBODY, _REQUEST = Actor("review@localhost.invalid"), "0" * 32
 
 def is_ledger(repository: Repository, commit: str) -> bool:
     """Whether a commit's tree is a ledger's."""
-    return file_at(repository, commit, layout.FORMAT) is not None
+    return repository.file_at(commit, layout.FORMAT) is not None
 
 
 def proposal_findings(repository: Repository, base: str, head: str, now: datetime) -> list[ReviewFinding]:

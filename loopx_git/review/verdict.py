@@ -14,7 +14,7 @@ from loopx_git.coverage.changes import CodeCommit
 from loopx_git.coverage.history import Granted, Prover, ledger_of
 from loopx_git.errors import InvalidState
 from loopx_git.review.check import CONFIG, ReviewFinding, findings
-from loopx_git.review.policy import SIGNERS, Tables, changed_keys, file_at, policy_of, tables_at
+from loopx_git.review.policy import SIGNERS, Tables, changed_keys, policy_of, tables_at
 from loopx_git.review.range import CodeRange
 from loopx_git.review.todos import is_ledger, proposal_findings
 from loopx_git.store.repository import Repository, open_repository
@@ -110,7 +110,7 @@ class Review:
             return None
         from loopx_git.store.signatures import Verifier
 
-        signers = file_at(self.repository, self.range.base, SIGNERS)
+        signers = self.repository.file_at(self.range.base, SIGNERS)
         objects = self.client.connection.ledger.around.objects
         return Verifier(objects, self.env, signers).why_not
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from loopx_git.errors import InvalidState, NotInitialised, UsageError
-from loopx_git.store.process import git
+from loopx_git.store.process import SAFE, Finished, git
 
 #: Time for a local git command, in seconds.
 LOCAL_TIMEOUT = 30.0
@@ -42,6 +42,50 @@ class Repository:
         """(scope, key, value) of the whole configuration, in git's order. Keys as git spells them: section
         and name in lower case."""
         return config_of(self.cwd, self.env)
+
+    def git(
+        self, args: Sequence[str], *, timeout: float = LOCAL_TIMEOUT, at_top: bool = False,
+        options: Sequence[str] = SAFE,
+    ) -> Finished:  # fmt: skip
+        """Run one git command where the caller stands, with the caller's environment; `at_top` runs it at the top of
+        the work tree. `timeout` in seconds; `options` as for `process.git`."""
+        folder = self.top if at_top and self.top is not None else self.cwd
+        return git(args, cwd=folder, env=self.env, timeout=timeout, options=options)
+
+    @cached_property
+    def git_version(self) -> str:
+        """What git says of its version, such as `git version 2.45.1`."""
+        return self.git(["version"]).text.strip()
+
+    @property
+    def git_release(self) -> tuple[int, int]:
+        """The version of git as two numbers; (0, 0) when git does not tell it."""
+        match = re.search(r"(\d+)\.(\d+)", self.git_version)
+        return (int(match[1]), int(match[2])) if match else (0, 0)
+
+    def resolve(self, name: str) -> str | None:
+        """The id of the commit of that name, or None when it is not here."""
+        done = self.git(["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"])
+        return None if done.code else done.text.strip()
+
+    def file_at(self, commit: str, path: str, limit: int = 262_144) -> bytes | None:
+        """A plain file of a commit, or None where the commit has none. InvalidState when the commit cannot be read,
+        or when the file has more than `limit` bytes."""
+        listed = self.git(["ls-tree", "-z", "--full-tree", commit, "--", path])
+        if listed.code:
+            raise InvalidState(
+                f"the commit {commit} cannot be read: {listed.complaint}", hint=f"git fetch origin {commit}"
+            )
+        entry = listed.text.split("\0")[0]
+        if not entry.startswith("100"):
+            return None
+        oid = entry.split("\t")[0].split(" ")[2]
+        sized = self.git(["cat-file", "-s", oid])
+        if sized.code or not sized.text.strip().isdigit() or int(sized.text) > limit:
+            raise InvalidState(
+                f"{path} of {commit[:12]} cannot be read or is too large", hint=f"git show {commit[:12]}"
+            )
+        return self.git(["cat-file", "blob", oid]).out
 
     def values(self, key: str) -> list[str]:
         """Every value of a configuration key. The last one is in force."""
@@ -112,7 +156,7 @@ class Repository:
 
     def committer(self) -> tuple[str, str]:
         """(name, e-mail) of the user's commits here; a neutral identity when none is set."""
-        done = git(["var", "GIT_COMMITTER_IDENT"], cwd=self.cwd, env=self.env, timeout=LOCAL_TIMEOUT)
+        done = self.git(["var", "GIT_COMMITTER_IDENT"])
         match = re.match(r"(.*?) ?<([^<>\n]*)> [0-9]+ [+-][0-9]{4}$", done.text.strip()) if not done.code else None
         if match is None or not match[1].strip() or not match[2].strip():
             return "loopx", "loopx@localhost.invalid"

@@ -17,7 +17,6 @@ from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.guard import install as installing
 from loopx_git.guard import shims
 from loopx_git.guard.hook import NAMES
-from loopx_git.guard.hook_managers import configured
 from loopx_git.guard.hook_managers.found import find
 from loopx_git.guard.hook_managers.place import Kind
 from loopx_git.guard.install import Installed, install, uninstall
@@ -252,7 +251,7 @@ def test_hooks_in_gits_configuration(clone: Clone, monkeypatch: pytest.MonkeyPat
     clone.config("hook.theirs.event", "pre-commit")
     clone.config("hook.theirs.command", "true")
     assert find(repository(clone)).kind is Kind.PLAIN
-    monkeypatch.setattr(configured, "version", lambda _: (2, 54))
+    monkeypatch.setattr(Repository, "git_release", (2, 54))
     before = footprint(clone)
     done: Installed = install(repository(clone))
     assert done.kind == Kind.CONFIGURED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 
 from loopx_git.errors import InvalidState
@@ -13,8 +12,7 @@ from loopx_git.guard.hook_managers import plain
 from loopx_git.guard.hook_managers.place import Manager, Place
 from loopx_git.guard.record import Entry, Record, decode, encode
 from loopx_git.store.lock import read_file, write_file
-from loopx_git.store.process import git
-from loopx_git.store.repository import LOCAL_TIMEOUT, Repository
+from loopx_git.store.repository import Repository
 
 #: The git from which hooks can stand in the configuration.
 CONFIGURED_SINCE = (2, 54)
@@ -24,7 +22,7 @@ _EVENT = "hook.loopx-{}"
 def is_here(repository: Repository) -> bool:
     """True when the configuration names hooks and this git runs them."""
     named = any(key.startswith("hook.") and key.endswith(".event") for _, key, _ in repository.config)
-    return named and version(repository) >= CONFIGURED_SINCE
+    return named and repository.git_release >= CONFIGURED_SINCE
 
 
 def plan(place: Place, repository: Repository, record: Record) -> list[tuple[Entry, bytes]]:
@@ -59,16 +57,9 @@ def unconfigure(repository: Repository, record: Record) -> None:
 
 
 def _config(repository: Repository, args: list[str]) -> None:
-    done = git(["config", "--local", *args], cwd=repository.cwd, env=repository.env, timeout=LOCAL_TIMEOUT)
+    done = repository.git(["config", "--local", *args])
     if done.code:
         raise InvalidState(f"git cannot change its configuration: {done.complaint}", hint="git config --local --list")
-
-
-def version(repository: Repository) -> tuple[int, int]:
-    """The version of git."""
-    text = git(["version"], cwd=repository.cwd, env=repository.env, timeout=LOCAL_TIMEOUT).text
-    match = re.search(r"(\d+)\.(\d+)", text)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 MANAGER = Manager(plain.refuse, plan)

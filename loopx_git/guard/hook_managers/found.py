@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from loopx_git.errors import InvalidState
 from loopx_git.guard.hook_managers import configured, framework, husky, lefthook, plain
 from loopx_git.guard.hook_managers.place import Kind, Manager, Place, is_below
-from loopx_git.store.process import git
-from loopx_git.store.repository import LOCAL_TIMEOUT, Repository
+from loopx_git.store.repository import Repository
 
 MANAGERS: Mapping[Kind, Manager] = {
     Kind.PLAIN: plain.MANAGER,
@@ -24,8 +23,7 @@ def find(repository: Repository) -> Place:
     """The place as git itself resolves it, from wherever core.hooksPath was set."""
     # From the top: that is where git starts hooks, and what a relative core.hooksPath is relative to.
     args = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"]
-    done = git(args, cwd=repository.top or repository.cwd, env=repository.env, timeout=LOCAL_TIMEOUT,
-               options=("--no-pager",))  # fmt: skip
+    done = repository.git(args, at_top=True, options=("--no-pager",))
     if done.code:
         raise InvalidState(
             f"git cannot say where its hooks are: {done.complaint}", hint="git rev-parse --git-path hooks"
@@ -58,6 +56,5 @@ def _kind(repository: Repository, folder: str, theirs: frozenset[str]) -> Kind:
 
 def is_tracked(repository: Repository, path: str) -> bool:
     """Whether git tracks a file, or anything in a folder."""
-    done = git(["--literal-pathspecs", "ls-files", "-z", "--", path], cwd=repository.top or repository.cwd,
-               env=repository.env, timeout=LOCAL_TIMEOUT)  # fmt: skip
+    done = repository.git(["--literal-pathspecs", "ls-files", "-z", "--", path], at_top=True)
     return bool(done.out)
