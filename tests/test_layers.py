@@ -238,6 +238,17 @@ def one_spawner(module: Module) -> list[str]:
     ]
 
 
+def only_the_store_reaches_into_the_ledger(module: Module) -> list[str]:
+    """What the ledger works with is the store's own; everybody else asks the ledger."""
+    if module.layer == "store":
+        return []
+    return [
+        found(module, node.lineno, f"{ast.unparse(node)}: ask the ledger for it")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr == "around"
+    ]
+
+
 def names_say_something(module: Module) -> list[str]:
     empty = EMPTY_NAMES.intersection(module.dotted)
     return [found(module, 1, f"a module called {name!r} can hold anything") for name in sorted(empty)]
@@ -320,6 +331,10 @@ OFFENDERS: dict[Rule, list[tuple[str, str]]] = {
         ("cli/a.py", "from os import execvp"),
         ("client/a.py", "import asyncio\nasyncio.create_subprocess_exec('git')"),
     ],
+    only_the_store_reaches_into_the_ledger: [
+        ("client/a.py", "def f(ledger): return ledger.around.objects"),
+        ("review/a.py", "def f(client):\n    around = client.connection.ledger.around"),
+    ],
     names_say_something: [
         (path, "") for path in ("core/utils.py", "helpers.py", "cli/misc.py", "client/common/__init__.py")
     ],
@@ -335,6 +350,8 @@ INNOCENT = [
     ("format/a.py", "import yaml\nimport frontmatter\nfrom loopx_git.core import ids\nStatus.open"),
     ("store/a.py", "import fcntl\nimport os\nimport pygit2\nimport time\nos.open('x', 0)"),
     ("store/a.py", "from loopx_git.version import __version__\nsubprocess_timeout = 3\nf(subprocess_timeout)"),
+    ("store/a.py", "def f(ledger): return ledger.around.objects"),
+    ("client/a.py", "around = 1\ndef f(ledger): return ledger.objects"),
     ("store/process.py", "import subprocess\ndef f(env, input): subprocess.run([], env=env, input=input)"),
     ("client/a.py", "from ..store import base\nfrom ..core.plan import plan\nself.print('x')"),
     ("review/a.py", "import git\nfrom ..client import LoopXClient"),

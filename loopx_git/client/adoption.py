@@ -70,7 +70,7 @@ def adopted_if_safe(connection: Connection, error: InvalidState, actor: Actor) -
     except (_Asked, ForeignTip):
         return False
     if done["adopted"]:
-        connection.ledger.around.notes.append(
+        connection.ledger.notes.append(
             f"adopted {len(done['admitted'])} edits that were made beside the operations, up to {error.tip[:12]}"
         )
     return True

@@ -96,7 +96,7 @@ class BaseClient:
             tip = ledger.need_tip(self.connection.left)
             self._stamp()
             self._pin(tip)
-            return Reading(tip, 0.0, tuple(ledger.around.notes))
+            return Reading(tip, 0.0, tuple(ledger.notes))
         try:
             left = self.connection.left
             fetched = ledger.refresh(left if known is None else min(left, wait))
@@ -119,7 +119,7 @@ class BaseClient:
             raise not_initialised()
         self._stamp()
         self._pin(fetched.tip)
-        return Reading(fetched.tip, 0.0, tuple(ledger.around.notes))
+        return Reading(fetched.tip, 0.0, tuple(ledger.notes))
 
     def read_known(self) -> Reading:
         """The tip as this process knows it, without a fetch. After a refusal it is fresh."""
@@ -181,7 +181,7 @@ class BaseClient:
         except (HeldByAnother, NotAllowed, NotFound, NotYourClaim):
             # A refusal is given on a tip that was read just now; it stands also where that cannot be noted.
             if ledger.tip() is not None:
-                noted(ledger.around.notes, self._stamp, what="refused")
+                noted(ledger.notes, self._stamp, what="refused")
             raise
         except InvalidState as error:
             from loopx_git.client.adoption import adopted_if_safe
@@ -197,7 +197,7 @@ class BaseClient:
             for keep in keeps:
                 if answer.wrote:
                     # What landed stands, whether or not this clone can note it.
-                    noted(ledger.around.notes, keep)
+                    noted(ledger.notes, keep)
                 else:
                     keep()
         return answer
@@ -226,7 +226,7 @@ class BaseClient:
     @property
     def notes(self) -> Sequence[str]:
         """Warnings beside the answer: a first contact, a renewal that failed."""
-        return () if not self.connection.is_open else tuple(self.connection.ledger.around.notes)
+        return () if not self.connection.is_open else tuple(self.connection.ledger.notes)
 
     # -- bookkeeping of this clone
 
@@ -251,7 +251,7 @@ class BaseClient:
         """At the first success: remember remote, ref, ledger and home."""
         connection = self.connection
         if connection.pin is None:
-            root = connection.ledger.around.objects.between(None, tip, 10**9)[0]
+            root = connection.ledger.root(tip)
             connection.store_pin(connection.settings.ledger or root)
         elif connection.is_elsewhere:
             # A move that was settled: from now on this is the place.

@@ -14,12 +14,12 @@ from loopx_git.ledger.snapshot import TreeSnapshot
 
 if TYPE_CHECKING:
     from loopx_git.ledger.commits import Commit
-    from loopx_git.store.driver import Surroundings
+    from loopx_git.store.ledger import Ledger
 
 _Read = Callable[[TreeSnapshot, Place], Mapping[str, Any] | None]
 
 
-def changes(around: Surroundings, commit: Commit) -> list[dict[str, Any]]:
+def changes(ledger: Ledger, commit: Commit) -> list[dict[str, Any]]:
     """The changed fields of todos, goals, peers and the policy: of (an id, `goal G`, `peer P`, `policy`), field,
     from, to.
 
@@ -28,10 +28,9 @@ def changes(around: Surroundings, commit: Commit) -> list[dict[str, Any]]:
     """
     if not commit.parents:
         return []
-    objects = around.objects
     try:
-        paths = objects.changed(commit.parents[0], commit.oid)
-        before, after = (TreeSnapshot(objects.tree(oid), around.memo) for oid in (commit.parents[0], commit.oid))
+        paths = ledger.objects.changed(commit.parents[0], commit.oid)
+        before, after = (ledger.snapshot(oid) for oid in (commit.parents[0], commit.oid))
         places = dict.fromkeys(_one_place(layout.parse(path)) for path in paths)
         return [change for place in places for change in _of_place(before, after, place)]
     except InvalidState:

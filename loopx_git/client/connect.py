@@ -118,8 +118,8 @@ class Connection:
             def reach(tip: str) -> int | None:
                 return ledger.snapshot(tip).policy.peers_stale_after
 
-            self._active = Activity(ledger.around.objects, ledger.tip, clock.wall, reach)
-        return Moment(clock.wall(), ledger.around.first_sight, active=self._active)
+            self._active = Activity(ledger.objects, ledger.tip, clock.wall, reach)
+        return Moment(clock.wall(), ledger.first_sight, active=self._active)
 
     @property
     def ledger(self) -> Ledger:
@@ -193,18 +193,6 @@ class Connection:
             cwd = repository.top or repository.git_dir
             return LocalPublisher(objects, repository.common_dir, settings.ref, repository.env, cwd), objects
         return self.open_remote()
-
-    def publisher_of(self, ref: str) -> Publisher:
-        """A publisher of another branch in the same place: of a proposal, never of the coordination ref."""
-        from loopx_git.store.local import LocalPublisher
-
-        if self.settings.remote == HERE:
-            repository, around = self.repository, self.ledger.around
-            objects: Any = around.objects
-            return LocalPublisher(objects, repository.common_dir, ref, repository.env, repository.cwd)
-        publisher, _ = self.open_remote()
-        publisher.ref, publisher.fetched, publisher.depth = ref, "refs/loopx/proposal", None
-        return publisher
 
     def open_remote(self) -> tuple[RemotePublisher, PygitObjects]:
         """coord.git and the publisher on it, for the remote that the settings name."""

@@ -108,7 +108,7 @@ class Doctor:
         tip = self._connection.ledger.tip()
         if tip is None:
             return
-        newest = self._connection.ledger.around.objects.commit(tip).time
+        newest = self._connection.ledger.objects.commit(tip).time
         now = self._client.moment().now
         skew = self._connection.ledger.snapshot(tip).policy.claims_skew
         ahead = (newest - now).total_seconds()
@@ -132,7 +132,7 @@ class Doctor:
             yield Check("agent", "ok", f"{peer.agent} ({settings.origins['agent']}), {peer.status.value}")
 
     def _pending(self) -> Iterator[Check]:
-        records = self._connection.ledger.around.pending.all()
+        records = self._connection.ledger.pending
         for record in records:
             state = "landed, and its caller got no answer" if record.landed else "its outcome is open"
             yield Check("pending", "warn", f"'{record.command}' by {record.agent} (pid {record.pid}): {state}",

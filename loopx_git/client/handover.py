@@ -37,7 +37,7 @@ def handover(client: BaseClient, view: TodoView, former: str | None, tip: str) -
 def _last_claim(client: BaseClient, todo: str, epoch: int, tip: str) -> str:
     from loopx_git.client.history import entry_of
 
-    objects = client.connection.ledger.around.objects
+    objects = client.connection.ledger.objects
     for oid in reversed(objects.between(None, tip, DEPTH)):
         entry = entry_of(objects.commit(oid))
         if entry.get("todo") == todo and entry["op"] == "claim" and entry.get("epoch", epoch) < epoch:
@@ -47,7 +47,7 @@ def _last_claim(client: BaseClient, todo: str, epoch: int, tip: str) -> str:
 
 def _ended(client: BaseClient, view: TodoView, tip: str) -> str | None:
     """How the former claim ended: what the record said before this one."""
-    objects = client.connection.ledger.around.objects
+    objects = client.connection.ledger.objects
     parents = objects.commit(tip).parents
     if not parents:
         return None

@@ -211,7 +211,7 @@ class Heartbeat:
         return []
 
     def _note(self, error: LoopXError) -> None:
-        self._client.connection.ledger.around.notes.append(error.message)
+        self._client.connection.ledger.notes.append(error.message)
 
     def _goals(self, snapshot: TreeSnapshot, goal_id: str | None) -> list[str]:
         return [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -60,31 +60,17 @@ class History:
         todo = None if todo_id is None else resolve.todo(self._client.snapshot(reading), todo_id)[1]
         wanted = {"todo": todo, "agent": agent, "goal": goal_id, "op": op}
         entries: list[dict[str, Any]] = []
-        for commit in self._newest_first(reading.tip):
+        for commit in self._client.connection.ledger.newest_first(reading.tip):
             if since is not None and commit.time < since:
                 break
             entry = entry_of(commit)
             renews = todo is not None and any(item.startswith(f"{todo}@") for item in entry.get("renew", ()))
             if all(value is None or entry.get(key) == value for key, value in wanted.items()) or renews:
-                entry["changes"] = changes(self._client.connection.ledger.around, commit)
+                entry["changes"] = changes(self._client.connection.ledger, commit)
                 entries.append(entry)
                 if limit is not None and len(entries) >= limit:
                     break
         return entries, reading
-
-    def _newest_first(self, tip: str) -> Iterator[Commit]:
-        objects = self._client.connection.ledger.around.objects
-        current: str | None = tip
-        while current is not None:
-            try:
-                commit = objects.commit(current)
-            except InvalidState:
-                if current == tip:
-                    raise
-                # The edge of a shallow history.
-                return
-            yield commit
-            current = commit.parents[0] if commit.parents else None
 
     def verify(self, *, offline: bool = False, signatures: bool = False) -> Verification:
         """Replay every commit against the table of rules, then check the state at the tip.
@@ -94,35 +80,34 @@ class History:
         format. Findings are returned, not raised.
         """
         from loopx_git.format import layout, version
-        from loopx_git.ledger.snapshot import TreeSnapshot
-        from loopx_git.ledger.validation import Checker, check_state
+        from loopx_git.ledger.validation import check_state
 
         tip = self._tip_to_verify(offline)
-        around = self._client.connection.ledger.around
-        oids = around.objects.between(None, tip, 10**9)
+        ledger = self._client.connection.ledger
+        oids = ledger.objects.between(None, tip, 10**9)
         findings = [
             {"commit": fault.commit, "rule": fault.rule, "message": fault.message}
-            for fault in Checker(around.objects, around.memo).walk(None, tip, 10**9, around.progress)
+            for fault in ledger.faults(tip, 10**9)
         ]
-        tree = around.objects.tree(tip)
+        snapshot = ledger.snapshot(tip)
         # A newer format is not a finding: it takes a newer program to judge it.
-        version.check(tree.blob(layout.FORMAT))
+        version.check(snapshot.tree.blob(layout.FORMAT))
         try:
-            wrong = check_state(TreeSnapshot(tree, around.memo))
+            wrong = check_state(snapshot)
         except InvalidState as error:
             wrong = [error]
         findings += [{"commit": tip, "rule": "state", "message": error.message} for error in wrong]
         if signatures:
             findings += self._unproven(oids)
-        complete = not around.objects.commit(oids[0]).parents
+        complete = not ledger.objects.commit(oids[0]).parents
         return Verification(len(oids), findings, tip, oids[0], complete)
 
     def _unproven(self, oids: Sequence[str]) -> list[dict[str, str]]:
         from loopx_git.client.signers import reviewed_signers
         from loopx_git.store.signatures import Verifier
 
-        objects = self._client.connection.ledger.around.objects
-        verifier = Verifier(objects, self._client.connection.env, reviewed_signers(self._client))
+        connection = self._client.connection
+        verifier = Verifier(connection.ledger.objects, connection.env, reviewed_signers(self._client))
         found = [(oid, verifier.why_not(oid)) for oid in oids]
         return [{"commit": oid, "rule": "signature", "message": why} for oid, why in found if why]
 
@@ -134,7 +119,7 @@ class History:
         from loopx_git.store.ledger import not_initialised
 
         connection = self._client.connection
-        fetched = connection.ledger.around.publisher.fetch(connection.left)
+        fetched = connection.ledger.publisher.fetch(connection.left)
         if fetched.error is not None:
             raise RemoteFailure(
                 f"the coordination ref cannot be read: {fetched.error}",

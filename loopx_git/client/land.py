@@ -96,7 +96,7 @@ def land(
             raise
         _track(client, code)
         return Landed(view, command.code or "", caveat=TWO_STEPS, warning=warning)
-    publisher = client.connection.ledger.around.publisher
+    publisher = client.connection.ledger.publisher
     if isinstance(publisher, RemotePublisher):
         with _scratch(client, publisher) as folder:
             view = _result(client, command, actor, words, LandingPublisher(publisher, code, folder))
@@ -160,7 +160,7 @@ def _checked(client: BaseClient, command: OnTodo, actor: Actor, sink: Sink) -> O
 
 def _landed_before(client: BaseClient, todo: str, code: str | None, actor: Actor) -> bool:
     """Whether the actor has completed the todo with this very code."""
-    objects = client.connection.ledger.around.objects
+    objects = client.connection.ledger.objects
     tip = client.read_known().tip
     for oid in reversed(objects.between(None, tip, 100_000)):
         try:
@@ -207,7 +207,7 @@ def _scratch(client: BaseClient, publisher: RemotePublisher) -> Any:
 
 def _push_code(client: BaseClient, code: Code) -> None:
     """The second of two steps."""
-    publisher = client.connection.ledger.around.publisher
+    publisher = client.connection.ledger.publisher
     if not isinstance(publisher, RemotePublisher):
         raise NotAllowed("without a remote nothing is landed in two steps", hint="leave out --two-step")
     with _scratch(client, publisher) as folder:

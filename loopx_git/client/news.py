@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from loopx_git.client.views import News
@@ -49,19 +50,14 @@ def _about(client: BaseClient, todo: str, tip: str) -> Iterator[tuple[Commit, Me
     """The operations on a todo, newest first."""
     from loopx_git.format import message
 
-    objects = client.connection.ledger.around.objects
-    current: str | None = tip
-    for _ in range(DEPTH):
-        if current is None:
-            return
-        try:
-            commit = objects.commit(current)
-            if f"Loopx-Todo: {todo}\n" in commit.message:
-                yield commit, message.load(commit.message)
-        except InvalidState:
-            # The edge of a shallow history, or a foreign commit that was adopted.
-            return
-        current = commit.parents[0] if commit.parents else None
+    for commit in islice(client.connection.ledger.newest_first(tip), DEPTH):
+        if f"Loopx-Todo: {todo}\n" in commit.message:
+            try:
+                said = message.load(commit.message)
+            except InvalidState:
+                # A foreign commit that was adopted.
+                return
+            yield commit, said
 
 
 def _told(client: BaseClient, commit: Commit, said: Message, todo: str) -> News | None:

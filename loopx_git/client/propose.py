@@ -21,7 +21,7 @@ from loopx_git.errors import (
     RemoteFailure,
     UsageError,
 )
-from loopx_git.ledger.commits import Draft, Signature
+from loopx_git.ledger.commits import Draft, Objects, Signature
 from loopx_git.ledger.encode import encode
 from loopx_git.ledger.manual_edits import Edit, edits
 from loopx_git.ledger.snapshot import TreeSnapshot
@@ -33,7 +33,6 @@ from loopx_git.store.system import is_system
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
-    from loopx_git.store.objects import PygitObjects
 
 
 #: The fields of a new todo that a caller gives, besides its title.
@@ -114,7 +113,7 @@ class Proposals:
             raise InvalidState(
                 f"{ref} does not branch off the coordination ref", hint="git loopx propose add BRANCH TITLE"
             )
-        before = TreeSnapshot(objects.tree(base), self._client.connection.ledger.around.memo)
+        before = self._client.connection.ledger.snapshot(base)
         found = edits(before, objects.tree(tip), objects.changed(base, tip), f"proposed on {ref}"[:300])
         now = self._client.snapshot(reading)
         return Proposal(ref, tip, _ordered([_against(edit, before, now) for edit in found]))
@@ -145,16 +144,14 @@ class Proposals:
     # -- the branch
 
     @property
-    def _objects(self) -> PygitObjects:
-        objects: Any = self._client.connection.ledger.around.objects
-        found: PygitObjects = objects
-        return found
+    def _objects(self) -> Objects:
+        return self._client.connection.ledger.objects
 
     def _publisher(self, ref: str) -> Publisher:
         connection = self._client.connection
         if ref == connection.settings.ref:
             raise UsageError(f"{ref} is the coordination ref itself", hint="name another branch")
-        return connection.publisher_of(ref)
+        return connection.ledger.publisher.of_branch(ref)
 
     def _fetch(self, ref: str) -> str | None:
         connection = self._client.connection
@@ -168,25 +165,24 @@ class Proposals:
     def _write(self, branch: str, command: AddTodo | OnTodo, subject: str) -> dict[str, Any]:
         """One commit with the files that the command would write, on top of the branch or of the tip."""
         client, ref = self._client, _full(branch)
-        connection, around = client.connection, client.connection.ledger.around
+        connection = client.connection
         reading = client.read(fresh=True)
         known = self._fetch(ref)
         parent = known or reading.tip
         actor: Actor = connection.actor()
-        snapshot = TreeSnapshot(self._objects.tree(parent), around.memo)
+        snapshot = connection.ledger.snapshot(parent)
         change = plan(snapshot, command, actor, client.moment(), connection.hooks.entropy(16).hex())
-        who = author_of(actor, Signature(*connection.committer))
+        committer = Signature(*connection.committer)
+        who = author_of(actor, committer)
         # No trailer: a proposal is not an operation, and nobody shall take it for one.
         line = "".join(char if char.isprintable() else " " for char in subject)[:72].rstrip()
         wanted = [write.todo for write in change.writes if isinstance(write, PutTodo)]
         with locked(connection.repository.home, connection.left):
             try:
                 files = encode(change, snapshot.tree)
-                oid = self._objects.build(
-                    parent, Draft(files, f"{line}\n", who, around.committer, client.moment().now)
-                )
+                oid = self._objects.build(parent, Draft(files, f"{line}\n", who, committer, client.moment().now))
                 # As for operations: what would not be accepted is not pushed.
-                check_proposed(self._objects, around.memo, parent, oid, wanted)
+                check_proposed(self._objects, connection.ledger.memo, parent, oid, wanted)
                 self._acceptable(reading.tip, parent, oid)
             except Exception as error:
                 if isinstance(error, LoopXError) or is_system(error):
@@ -202,7 +198,7 @@ class Proposals:
         NotAllowed now, not when somebody has reviewed it."""
         objects = self._objects
         base = objects.merge_base(parent, tip) or parent
-        before = TreeSnapshot(objects.tree(base), self._client.connection.ledger.around.memo)
+        before = self._client.connection.ledger.snapshot(base)
         for edit in edits(before, objects.tree(oid), objects.changed(parent, oid), "proposed"):
             if edit.refused:
                 raise NotAllowed(

@@ -33,26 +33,26 @@ def accept(client: BaseClient, tip: str, reason: str) -> None:
         raise UsageError(f"the reason {bad}", hint="--reason TEXT")
     connection = client.connection
     ledger = connection.ledger
-    around, home = ledger.around, connection.repository.home
+    publisher, home = ledger.publisher, connection.repository.home
     with locked(home, connection.left):
-        known = around.publisher.known_tip()
-        fetched = around.publisher.fetch(connection.left)
+        known = publisher.known_tip()
+        fetched = publisher.fetch(connection.left)
         if fetched.error is not None:
             raise RemoteFailure(f"the coordination ref cannot be read: {fetched.error}", hint="git ls-remote")
         if fetched.tip != tip:
             raise NotAllowed(
                 f"the remote's tip is {fetched.tip or 'absent'}, not {tip}", hint="look again: git loopx sync"
             )
-        for fault in Checker(around.objects, around.memo).walk(None, tip, FIRST_CHECK, around.progress):
+        for fault in ledger.faults(tip, FIRST_CHECK):
             raise fault.error()
-        root = around.objects.between(None, tip, 10**9)[0]
+        root = ledger.root(tip)
         line = {"at": format_time(client.moment().now), "from": known, "to": tip, "reason": reason,
                 "by": connection.actor().name, "ledger": root}  # fmt: skip
         path = os.path.join(home, "accepted.log")
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        around.publisher.accept(tip)
+        publisher.accept(tip)
         pin = connection.pin
         if pin is not None and pin.ledger != root:
             connection.store_pin(root)

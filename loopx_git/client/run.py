@@ -169,4 +169,4 @@ def _let_go(client: BaseClient, view: TodoView, agent: str | None, session: str)
     try:
         Todos(client).release(view.id, agent_id=agent, session=session, epoch=view.lease.lease.epoch)
     except LoopXError as error:
-        client.connection.ledger.around.notes.append(f"{view.id} could not be released: {error.message}")
+        client.connection.ledger.notes.append(f"{view.id} could not be released: {error.message}")

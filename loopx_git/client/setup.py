@@ -51,7 +51,7 @@ class Setup:
         created = answer.facts[0].get("created", False)
         if answer.tip is None:
             return Initialised("", settings.ref, _remote(settings.remote), created, "none", "")
-        root = ledger.around.objects.between(None, answer.tip, 10**9)[0]
+        root = ledger.root(answer.tip)
         home = home_of(connection.repository, settings.remote)
         network = home if settings.remote != HERE and "/" in home and not os.path.isabs(home) else None
         text = dump_file(settings.remote, settings.ref, root, network)
@@ -86,9 +86,7 @@ class Setup:
         return "written"
 
     def _warnings(self, created: bool) -> tuple[str, ...]:
-        publisher = self._client.connection.ledger.around.publisher
-        branches = getattr(publisher, "branches_elsewhere", None)
-        if created and branches is not None and not branches(10.0):
+        if created and not self._client.connection.ledger.publisher.branches_elsewhere(10.0):
             return (
                 "the remote had no branch yet; some hosts make the first one the default branch: push your code "
                 "branch, then check the default branch in the host's settings",
@@ -103,7 +101,7 @@ class Setup:
         client, connection = self._client, self._client.connection
         before = connection.ledger.tip()
         reading = client.read(fresh=True)
-        objects = connection.ledger.around.objects
+        objects = connection.ledger.objects
         new = objects.between(before, reading.tip, 10**9) if before != reading.tip else ()
         pin = connection.pin
         return {

@@ -95,8 +95,7 @@ def known(client: BaseClient, todo_id: str, goal_id: str | None) -> TodoView | N
 def granted(client: BaseClient, view: TodoView, fallback: float) -> float:
     """When the successful try began, on the counting clock. Its deadline is on disk."""
     lease = view.lease.lease
-    deadlines = client.connection.ledger.around.deadlines
-    left = None if deadlines is None else deadlines.remaining().get(lease.id)
+    left = client.connection.ledger.remaining.get(lease.id)
     if left is None or lease.ttl_s is None:
         return fallback
     return client.connection.hooks.clock.counting() + left - lease.ttl_s + margin(lease.ttl_s)

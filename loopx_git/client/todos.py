@@ -95,7 +95,7 @@ class Todos(TodoReads, TodoLife):
         tip = answer.tip if answer.wrote else None
         for view in views:
             if not exclusive and view.acquired is False and isinstance(ttl, int | None) and ttl != view.lease.ttl:
-                notes = self._client.connection.ledger.around.notes
+                notes = self._client.connection.ledger.notes
                 stays = f"{view.id} is yours already and keeps its time bound ({format_duration(view.lease.ttl)})"
                 notes.append(f"{stays}; another: git loopx task-lease renew {view.id} --ttl {format_duration(ttl)}")
         return [view if tip is None or not view.acquired else self._handed_over(view, tip) for view in views]

@@ -96,4 +96,4 @@ class Renewing:
             self._note(error)
 
     def _note(self, error: LoopXError) -> None:
-        self.client.connection.ledger.around.notes.append(f"a renewal did not go through: {error.message}")
+        self.client.connection.ledger.notes.append(f"a renewal did not go through: {error.message}")

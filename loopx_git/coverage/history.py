@@ -136,10 +136,9 @@ class Ledger:
 
 def ledger_of(client: Client, tip: str) -> Ledger:
     """The ledger that a client reads, at this tip."""
-    around = client.connection.ledger.around
-    deepen = getattr(around.publisher, "deepen", None)
-    whole = (lambda: None) if deepen is None else partial(deepen, client.connection.settings.timeout)
-    return Ledger(around.objects, around.memo, tip, whole)
+    ledger = client.connection.ledger
+    whole = partial(ledger.publisher.deepen, client.connection.settings.timeout)
+    return Ledger(ledger.objects, ledger.memo, tip, whole)
 
 
 def _standing(epoch: Epoch, steps: Sequence[Step], fields: dict[str, Any]) -> tuple[str | None, bool]:

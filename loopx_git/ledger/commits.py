@@ -67,6 +67,9 @@ class Objects(Protocol):
     def changed(self, parent: str | None, oid: str) -> Sequence[str]:
         """The paths that differ between two commits' trees (None: the empty tree)."""
 
+    def merge_base(self, one: str, two: str) -> str | None:
+        """The newest commit that both have in their history, or None."""
+
     def is_ancestor(self, old: str, new: str) -> bool:
         """True when `old` is `new` or lies in its history; False also for an id that is not here."""
 

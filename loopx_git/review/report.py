@@ -95,10 +95,10 @@ def report(review: Review) -> Report:
     todos: list[TodoReport] = []
     graph = Graph()
     if verdict.claims.tip:
-        around = review.client.connection.ledger.around
-        snapshot = review.client.connection.ledger.snapshot(verdict.claims.tip)
+        ledger = review.client.connection.ledger
+        snapshot = ledger.snapshot(verdict.claims.tip)
         named = _named(verdict.changes)
-        for todo, (goal, steps) in trails_of(around.objects, around.memo, named, verdict.claims.tip).items():
+        for todo, (goal, steps) in trails_of(ledger.objects, ledger.memo, named, verdict.claims.tip).items():
             todos.append(_todo(snapshot, goal, todo, steps, named[todo]))
         graph = neighbourhood(snapshot, [item.id for item in todos])
     return Report(

@@ -111,7 +111,7 @@ class Review:
         from loopx_git.store.signatures import Verifier
 
         signers = self.repository.file_at(self.range.base, SIGNERS)
-        objects = self.client.connection.ledger.around.objects
+        objects = self.client.connection.ledger.objects
         return Verifier(objects, self.env, signers).why_not
 
     def _pinned(self, root: str) -> str:

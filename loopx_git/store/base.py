@@ -52,11 +52,22 @@ class Fetched:
 class Publisher(Protocol):
     """Where coordination is published. Only a publisher moves the coordination ref."""
 
+    def of_branch(self, ref: str) -> Publisher:
+        """A publisher of another branch of the same place: of a proposal, never of coordination itself."""
+
     def known_tip(self) -> str | None:
         """The last tip that was checked here; None before the first."""
 
     def fetch(self, timeout: float) -> Fetched:
         """Look at the ref and bring its objects here. Does not change `known_tip`. `timeout` in seconds."""
+
+    def deepen(self, timeout: float) -> None:
+        """Bring the rest of a history whose beginning was left out; nothing to do where it is whole. RemoteFailure
+        when it cannot be fetched. `timeout` in seconds."""
+
+    def branches_elsewhere(self, timeout: float) -> bool:
+        """Whether a remote has any branch besides ours (False also when it cannot be read); True where there is no
+        remote. `timeout` in seconds."""
 
     def accept(self, tip: str) -> None:
         """Remember `tip` as the last one checked."""

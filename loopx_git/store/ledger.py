@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
+from typing import Any
 
 from loopx_git.core.change import Actor, Facts
 from loopx_git.errors import InvalidState, NotInitialised, RemoteFailure
+from loopx_git.ledger.commits import Commit, Objects
 from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.validation import Checker, Fault
 from loopx_git.store import transaction as tx
 from loopx_git.store.base import Fetched, Publisher
 from loopx_git.store.driver import Driver, Job, Surroundings, facts_of
@@ -52,6 +56,41 @@ class Ledger:
         #: Whether something of this process stands in the ledger.
         self.wrote = False
 
+    @property
+    def objects(self) -> Objects:
+        """Where commits are kept."""
+        return self.around.objects
+
+    @property
+    def publisher(self) -> Publisher:
+        """Where the coordination ref is read and moved."""
+        return self.around.publisher
+
+    @property
+    def memo(self) -> dict[Hashable, Any]:
+        """What was parsed already, shared by all snapshots of this process."""
+        return self.around.memo
+
+    @property
+    def notes(self) -> list[str]:
+        """What the caller should know besides an answer; callers append to it."""
+        return self.around.notes
+
+    @property
+    def first_sight(self) -> Mapping[str, datetime]:
+        """When records dated in our future were first seen here."""
+        return self.around.first_sight
+
+    @property
+    def pending(self) -> Sequence[Pending]:
+        """The records of commands that never heard what became of them, oldest first."""
+        return self.around.pending.all()
+
+    @property
+    def remaining(self) -> Mapping[str, float]:
+        """Seconds left of the deadlines of this clone's own leases, by lease id; negative when one has passed."""
+        return {} if self.around.deadlines is None else self.around.deadlines.remaining()
+
     @contextmanager
     def _lock(self, timeout: float) -> Iterator[None]:
         if self.home is None:
@@ -68,11 +107,33 @@ class Ledger:
 
     def snapshot(self, tip: str) -> TreeSnapshot:
         """The state at a commit."""
-        return TreeSnapshot(self.around.objects.tree(tip), self.around.memo)
+        return TreeSnapshot(self.objects.tree(tip), self.memo)
+
+    def root(self, tip: str) -> str:
+        """The first commit of the history that ends in `tip`: the ledger's name."""
+        return self.objects.between(None, tip, 10**9)[0]
+
+    def newest_first(self, tip: str) -> Iterator[Commit]:
+        """The commits from `tip` back to the root, or to the edge of a shallow history. InvalidState when the tip
+        itself cannot be read."""
+        current: str | None = tip
+        while current is not None:
+            try:
+                commit = self.objects.commit(current)
+            except InvalidState:
+                if current == tip:
+                    raise
+                return
+            yield commit
+            current = commit.parents[0] if commit.parents else None
+
+    def faults(self, tip: str, limit: int) -> Iterator[Fault]:
+        """What is illegal in the newest `limit` commits up to `tip`, each replayed against the table."""
+        return Checker(self.objects, self.memo).walk(None, tip, limit, self.around.progress)
 
     def tip(self) -> str | None:
         """The last tip that was checked here."""
-        return self.around.publisher.known_tip()
+        return self.publisher.known_tip()
 
     def refresh(self, timeout: float) -> Fetched:
         """Read the remote ref and check new commits, under the lock. An error is in the result."""

@@ -30,6 +30,9 @@ class LocalPublisher:
         self.objects, self.common_dir, self.ref, self.env, self.cwd = objects, common_dir, ref, env, cwd
         self.home = os.path.join(common_dir, "loopx")
 
+    def of_branch(self, ref: str) -> LocalPublisher:
+        return LocalPublisher(self.objects, self.common_dir, ref, self.env, self.cwd)
+
     def _read(self, name: str) -> str | None:
         import pygit2
 
@@ -47,6 +50,12 @@ class LocalPublisher:
 
     def fetch(self, timeout: float) -> Fetched:
         return Fetched(self._read(self.ref))
+
+    def deepen(self, timeout: float) -> None:
+        """The user's own repository is as deep as the user wants it."""
+
+    def branches_elsewhere(self, timeout: float) -> bool:
+        return True
 
     def accept(self, tip: str) -> None:
         write_file(os.path.join(self.home, TIP), f"{tip}\n".encode("ascii"))

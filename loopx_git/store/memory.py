@@ -52,6 +52,10 @@ class MemoryObjects:
         new = self.tree(oid).files
         return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
 
+    def merge_base(self, one: str, two: str) -> str | None:
+        shared = set(self.between(None, one, len(self._commits)))
+        return next((oid for oid in reversed(self.between(None, two, len(self._commits))) if oid in shared), None)
+
     def is_ancestor(self, old: str, new: str) -> bool:
         return new in self._commits and (old == new or old in self.between(None, new, len(self._commits)))
 
@@ -66,10 +70,11 @@ class MemoryObjects:
 
 
 class MemoryRemote:
-    """The ref that everybody races for."""
+    """The ref that everybody races for, and the other branches beside it, by name."""
 
     def __init__(self) -> None:
         self.tip: str | None = None
+        self.branches: dict[str, MemoryRemote] = {}
 
 
 class MemoryPublisher:
@@ -80,11 +85,20 @@ class MemoryPublisher:
         self.anchors: dict[str, str] = {}
         self._known: str | None = None
 
+    def of_branch(self, ref: str) -> MemoryPublisher:
+        return MemoryPublisher(self.remote.branches.setdefault(ref, MemoryRemote()))
+
     def known_tip(self) -> str | None:
         return self._known
 
     def fetch(self, timeout: float) -> Fetched:
         return Fetched(self.remote.tip)
+
+    def deepen(self, timeout: float) -> None:
+        """History is always whole here."""
+
+    def branches_elsewhere(self, timeout: float) -> bool:
+        return any(branch.tip is not None for branch in self.remote.branches.values())
 
     def accept(self, tip: str) -> None:
         self._known = tip

@@ -195,7 +195,6 @@ class PygitObjects:
         return sorted(found)
 
     def merge_base(self, one: str, two: str) -> str | None:
-        """The newest commit that both have in their history, or None."""
         found = self.repo.merge_base(self._commit(one).id, self._commit(two).id)
         return None if found is None else str(found)
 

@@ -60,9 +60,14 @@ class RemotePublisher:
         self.objects, self.path, self.ref, self.env, self.depth = objects, path, ref, env, depth
         self.mender, self.fetched = mender, FETCHED
 
-    def _git(self, args: Sequence[str], timeout: float, **more: str) -> Finished:
+    def of_branch(self, ref: str) -> RemotePublisher:
+        other = RemotePublisher(self.objects, self.path, ref, self.env, mender=self.mender)
+        other.fetched = "refs/loopx/proposal"
+        return other
+
+    def _git(self, args: Sequence[str], timeout: float, *, stdin: bytes = b"", **more: str) -> Finished:
         env = {**at(self.path, self.env), **more}
-        return git([*PINNED, *args], cwd=self.path, env=env, timeout=timeout)
+        return git([*PINNED, *args], cwd=self.path, env=env, timeout=timeout, stdin=stdin)
 
     def _read(self, name: str) -> str | None:
         found = self.objects.repo.references.get(name)
@@ -137,7 +142,6 @@ class RemotePublisher:
         return True
 
     def deepen(self, timeout: float) -> None:
-        """Fetch the rest of a shallow history. Nothing happens when it is complete."""
         if not os.path.exists(os.path.join(self.path, "shallow")):
             return
         args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--unshallow"]
@@ -190,10 +194,8 @@ class RemotePublisher:
         if pushed.kind not in (PushKind.UNKNOWN, PushKind.BROKEN) or done.timed_out or self.mender is None:
             return pushed
         wanted = f"{oid}\n" if parent is None else f"{oid}\n^{parent}\n"
-        packed = git(
-            [*PINNED, "pack-objects", "--revs", "--stdout", "--quiet"], cwd=self.path, env=at(self.path, self.env),
-            timeout=30, stdin=wanted.encode("ascii"),
-        )  # fmt: skip
+        args = ["pack-objects", "--revs", "--stdout", "--quiet"]
+        packed = self._git(args, 30, stdin=wanted.encode("ascii"))
         if packed.code and not packed.timed_out and self._mended(f"git push: {packed.complaint}"):
             return Pushed(PushKind.BROKEN, False, packed.complaint)
         return pushed
@@ -224,7 +226,6 @@ class RemotePublisher:
             self._git(["gc", "--quiet", "--prune=now"], 300)
 
     def branches_elsewhere(self, timeout: float) -> bool:
-        """True when the remote has a branch besides ours; False also when it cannot be read."""
         listed = self._git(["ls-remote", "--heads", "--", REMOTE], timeout)
         return any(row.split("\t")[-1] != self.ref for row in listed.text.splitlines())
 

@@ -63,6 +63,14 @@ def read(objects: Objects, commit: str) -> dict[str, bytes]:
 # -- building and reading
 
 
+def test_the_merge_base_is_the_newest_shared_commit(store: Objects) -> None:
+    root = store.build(None, draft({"a": b"0"}))
+    fork = store.build(root, draft({"a": b"1"}))
+    one, two = (store.build(fork, draft({name: b"2"})) for name in ("one", "two"))
+    other = store.build(None, draft({"other": b""}))
+    assert [store.merge_base(one, item) for item in (two, fork, root, one, other)] == [fork, fork, root, one, None]
+
+
 def test_a_root_commit(store: Objects) -> None:
     files = {"a/b/c": b"1", "a/d": b"", "e": b"\x00\xff"}
     oid = store.build(None, draft(files, "subject\n\nKey: välue 💥\n"))

@@ -53,6 +53,33 @@ def commit(store: Store, parent: str | None, words: str = "x") -> str:
 # -- compare and swap
 
 
+def test_another_branch_is_a_publisher_of_its_own(place: Place, one: Store, two: Store) -> None:
+    """It is read and moved like ours, and moves nothing of ours: neither the ref nor what was checked."""
+    there = "refs/heads/proposal"
+    root = commit(one, None)
+    assert one.publisher.push(None, root, 30).kind is PushKind.LANDED
+    assert one.publisher.of_branch(there).fetch(30) == Fetched(None)
+    oid = commit(one, root, "proposed")
+    assert one.publisher.of_branch(there).push(None, oid, 30).kind is PushKind.LANDED
+    assert two.publisher.of_branch(there).fetch(30) == Fetched(oid)
+    assert (place.tip(), one.publisher.known_tip(), two.publisher.known_tip()) == (root, None, None)
+
+
+def test_branches_besides_ours_are_noticed(place: Place, one: Store) -> None:
+    root = commit(one, None)
+    one.publisher.push(None, root, 30)
+    assert one.publisher.branches_elsewhere(30) is (place.kind == "local")
+    one.publisher.of_branch("refs/heads/other").push(None, commit(one, root), 30)
+    assert one.publisher.branches_elsewhere(30) is True
+
+
+def test_a_whole_history_needs_no_deepening(one: Store) -> None:
+    root = commit(one, None)
+    one.publisher.push(None, root, 30)
+    one.publisher.deepen(30)
+    assert list(one.objects.between(None, root, 9)) == [root]
+
+
 def test_an_absent_ref_is_read_as_absent(place: Place, one: Store) -> None:
     assert one.publisher.fetch(30) == Fetched(None)
     assert one.publisher.known_tip() is None and place.tip() is None
