@@ -1,4 +1,4 @@
-"""`client.todo`: adding, claiming, updating, completing and releasing todos."""
+"""`client.todo`: the operations that write todos. What reads them is `loopx_git/client/todo_reads.py`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.news import news
-from loopx_git.client.todo_life import TodoLife
 from loopx_git.client.todo_reads import TodoReads
-from loopx_git.client.views import TodoView
+from loopx_git.client.views import TodoView, lease_view
+from loopx_git.core import ids
+from loopx_git.core.change import Actor, Facts, PutTodo, place_of
 from loopx_git.core.commands import AddTodo, OnTodo
+from loopx_git.core.plan_setup import add_todo
 from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import Hold, Operation
 from loopx_git.core.times import UNSET, Ttl, format_duration
@@ -21,10 +23,11 @@ from loopx_git.errors import LoopXError, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.pick import Picked
+    from loopx_git.store.ledger import Answer
 
 
 @checked()
-class Todos(TodoReads, TodoLife):
+class Todos(TodoReads):
     """Operations on todos. `agent_id` and `session` override the configured actor for one call."""
 
     def add(
@@ -234,3 +237,116 @@ class Todos(TodoReads, TodoLife):
             command = replace(command, validated=needed.argv)
             answer = self._client.submit([command], actor, words=words)
         return self._result(answer, actor, [command])[0]
+
+    def supersede(
+        self, todo_id: str, *, by: str | None = None, by_title: str | None = None, agent_id: str | None = None,
+        session: str | None = None, goal_id: str | None = None, epoch: int | None = None, note: str | None = None,
+        force: bool = False, reason: str | None = None, dry_run: bool = False,
+    ) -> TodoView:  # fmt: skip
+        """End a todo that the caller holds: `by`, or a new todo with the title `by_title`, continues the work.
+
+        Raises NotYourClaim without the claim, NotFound when `by` does not exist.
+        """
+        if (by is None) == (by_title is None):
+            raise UsageError(
+                "supersede needs what carries on", hint="--by TODO, or --by-title 'the title of a new todo'"
+            )
+        return self._on(
+            Operation.SUPERSEDE, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note,
+            force=force, reason=reason, **self._successor(by, by_title),
+        )  # fmt: skip
+
+    def cancel(
+        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
+        epoch: int | None = None, note: str | None = None, force: bool = False, reason: str | None = None,
+        dry_run: bool = False,
+    ) -> TodoView:  # fmt: skip
+        """Cancel a todo that the caller holds. Raises NotYourClaim without the claim."""
+        return self._on(
+            Operation.CANCEL, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note,
+            force=force, reason=reason,
+        )  # fmt: skip
+
+    def reopen(
+        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
+        note: str | None = None, dry_run: bool = False,
+    ) -> TodoView:  # fmt: skip
+        """Reopen a todo that has ended, is blocked, or needs a human; epoch + 1.
+
+        Raises NotAllowed while it is held.
+        """
+        return self._on(Operation.REOPEN, todo_id, agent_id, session, dry_run, goal=goal_id, note=note)
+
+    def transfer(
+        self, todo_id: str, to: str, *, agent_id: str | None = None, session: str | None = None,
+        goal_id: str | None = None, epoch: int | None = None, note: str | None = None, force: bool = False,
+        reason: str | None = None, dry_run: bool = False,
+    ) -> TodoView:  # fmt: skip
+        """Transfer a claim to another agent; epoch + 1. The next write of the new holder binds its session.
+
+        Raises NotYourClaim without the claim, NotAllowed when the receiver may not take the todo.
+        """
+        return self._on(
+            Operation.TRANSFER, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note, to=to,
+            force=force, reason=reason,
+        )  # fmt: skip
+
+    def archive(
+        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
+        dry_run: bool = False,
+    ) -> TodoView:  # fmt: skip
+        """Archive a todo that has ended. Its id and alias stay reserved. Raises NotAllowed when it has not ended."""
+        return self._on(Operation.ARCHIVE, todo_id, agent_id, session, dry_run, goal=goal_id)
+
+    def unsoft(
+        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
+        dry_run: bool = False,
+    ) -> TodoView:  # fmt: skip
+        """Remove a soft claim. Raises NotFound when there is no such todo."""
+        return self._on(Operation.UNSOFT, todo_id, agent_id, session, dry_run, goal=goal_id)
+
+    def _on(
+        self, operation: Operation, todo_id: str, agent_id: str | None, session: str | None, dry_run: bool,
+        **more: Any,
+    ) -> TodoView:  # fmt: skip
+        command = OnTodo(operation, todo_id, **more)
+        actor = self._client.connection.actor(agent_id, session)
+        answer = self._client.submit([command], actor, dry_run=dry_run, words=f"todo {operation} {todo_id}")
+        return self._result(answer, actor, [command])[0]
+
+    def _result(self, answer: Answer, actor: Actor, commands: Sequence[Any]) -> Sequence[TodoView]:
+        """The todos as they are at the answer's tip; a dry run shows them as they were."""
+        assert answer.tip is not None
+        snapshot = self._client.connection.ledger.snapshot(answer.tip)
+        views = []
+        for facts, command in zip(answer.facts, commands, strict=True):
+            extra: Facts = {**facts, "found": answer.found, "losses": answer.losses}
+            extra["dry_run"] = not answer.wrote and not facts.get("unchanged")
+            if isinstance(command, AddTodo) and not answer.wrote:
+                views.append(self._planned(snapshot, command, actor, extra))
+                continue
+            acquires = isinstance(command, OnTodo) and command.operation in (
+                Operation.CLAIM,
+                Operation.RESUME,
+            )
+            acquired = bool(facts.get("acquired")) if acquires else None
+            views.append(self._client.view(snapshot, *place_of(facts), acquired=acquired, facts=extra))
+        return views
+
+    def _planned(self, snapshot: Any, command: AddTodo, actor: Actor, facts: Facts) -> TodoView:
+        """The todo that a dry run of `add` would write."""
+        moment = self._client.moment()
+        write = add_todo(snapshot, command, actor, moment).writes[0]
+        assert isinstance(write, PutTodo)
+        return TodoView(write.todo, lease_view(None, write.todo.id, moment, 0), facts=facts)
+
+    def _new_id(self) -> str:
+        return ids.todo_id(self._client.connection.hooks.entropy(6))
+
+    def _successor(self, successor: str | None, title: str | None) -> dict[str, Any]:
+        """The command's fields for what carries on: an existing todo, or the id of one to be made."""
+        if successor is not None and title is not None:
+            raise UsageError("name a successor or the title of a new one, not both", hint="leave out one of them")
+        if title is not None:
+            return {"successor": self._new_id(), "successor_title": title}
+        return {"successor": successor}
