@@ -8,8 +8,9 @@ every edit.
 
 from __future__ import annotations
 
-import json
 import os
+
+from loopx_git.store.state_file import load, read_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,18 +21,13 @@ if TYPE_CHECKING:
 
 NAME = "claims.json"
 VERSION = 1
-SIZE_MAX = 16_000_000
 HEAD = '{"tip": "'
 
 
 def read(home: str) -> dict[str, Any] | None:
     """What the file says, or None when there is no usable one. `home` is <git common dir>/loopx."""
-    text = read_plain(os.path.join(home, NAME))
-    try:
-        found = None if text is None else json.loads(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and found.get("version") == VERSION else None
+    found = load(os.path.join(home, NAME))
+    return found if found is not None and found.get("version") == VERSION else None
 
 
 def tip(home: str) -> str | None:
@@ -43,34 +39,17 @@ def tip(home: str) -> str | None:
     return found if isinstance(found, str) and ids.OID.fullmatch(found) else None
 
 
-def read_plain(path: str) -> str | None:
-    """A small file of ours as text; None when it is absent, a symbolic link, or not a plain file."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return None
-    try:
-        with open(handle, "rb") as file:
-            data = file.read(SIZE_MAX + 1)
-    except OSError:
-        # A folder or a pipe: whoever asked looks at the thing itself, and complains about it there.
-        return None
-    return None if len(data) > SIZE_MAX else data.decode("utf-8", "surrogateescape")
-
-
 def session_at(path: str, place_of: str) -> str | None:
     """The session that `client.identity` stores at `path`, if it was made for this folder.
 
     The session of a copied clone belongs to the other clone.
     """
-    try:
-        known = json.loads(read_plain(path) or "null")
-    except ValueError:
-        return None
+    known = load(path)
     status = os.stat(place_of)
     place = [os.path.realpath(place_of), status.st_dev, status.st_ino]
-    fits = isinstance(known, dict) and known.get("place") == place and isinstance(known.get("session"), str)
-    return str(known["session"]) if fits else None
+    if known is None or known.get("place") != place or not isinstance(known.get("session"), str):
+        return None
+    return str(known["session"])
 
 
 def known_tip(common_dir: str, ref: str, *, here: bool) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -10,7 +9,7 @@ from loopx_git.client import claims_file
 from loopx_git.client.config import HERE
 from loopx_git.client.connect import Connection
 from loopx_git.errors import LoopXError
-from loopx_git.store.lock import make_folder, write_file
+from loopx_git.store.state_file import save
 from loopx_git.store.system import system_errors
 
 
@@ -44,6 +43,5 @@ def write(connection: Connection, tip: str) -> dict[str, Any]:
         "claims": claims,
         "unreadable": unreadable,
     }
-    make_folder(connection.repository.home)
-    write_file(os.path.join(connection.repository.home, claims_file.NAME), json.dumps(found).encode("ascii"))
+    save(os.path.join(connection.repository.home, claims_file.NAME), found)
     return found

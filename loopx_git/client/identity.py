@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 
@@ -10,8 +9,8 @@ from loopx_git.client.claims_file import session_at
 from loopx_git.client.config import Settings
 from loopx_git.core import ids
 from loopx_git.core.change import Actor
-from loopx_git.store.lock import make_folder, write_file
 from loopx_git.store.repository import Repository
+from loopx_git.store.state_file import save
 
 
 def actor(repository: Repository, settings: Settings, email: str, entropy: Callable[[int], bytes]) -> Actor:
@@ -44,9 +43,8 @@ def _session_in(folder: str, place_of: str, agent: str, entropy: Callable[[int],
     if known is not None:
         return known
     session = f"s-{entropy(8).hex()}"
-    make_folder(folder)
     aside = f"{path}.{entropy(4).hex()}"
-    write_file(aside, json.dumps({"place": place, "session": session}).encode())
+    save(aside, {"place": place, "session": session})
     try:
         # A link fails when another process of this agent was first: then its session is ours too.
         os.link(aside, path)

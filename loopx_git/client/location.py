@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from loopx_git.client.config import HERE, Settings
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState
-from loopx_git.store.lock import make_folder, read_file, write_file
+from loopx_git.store.lock import read_file
 from loopx_git.store.process import without_credentials
 from loopx_git.store.repository import Repository, host_path
+from loopx_git.store.state_file import save, unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +45,13 @@ def load(repository: Repository) -> Location | None:
         if not ids.OID.fullmatch(location.ledger) or not location.ref.startswith("refs/"):
             raise ValueError("a value is malformed")
     except (ValueError, TypeError) as error:
-        raise InvalidState(
-            f"{path} cannot be read: {error}",
-            hint=f"look at it, then move it away: {path}",
-            about={"file": path},
-        ) from None
+        raise unreadable(path, error) from None
     return location
 
 
 def store(repository: Repository, location: Location) -> None:
     """Write the pin of this clone."""
-    make_folder(repository.home)
-    write_file(_path(repository), (json.dumps(asdict(location), indent=1, sort_keys=True) + "\n").encode())
+    save(_path(repository), asdict(location), indent=1, sort_keys=True)
 
 
 def rewritten(repository: Repository, url: str) -> str:

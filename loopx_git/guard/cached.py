@@ -8,7 +8,6 @@ answer None, and the caller asks `guard.refresh`, which reads everything anew.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -19,6 +18,7 @@ from loopx_git.coverage.verdict import Who
 from loopx_git.guard.context import Context, Problem
 from loopx_git.guard.free import Finder
 from loopx_git.store.boot import boot, counting, left
+from loopx_git.store.state_file import load, read_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def places(folder: str) -> Places | None:
         dot_git = os.path.join(folder, ".git")
         if os.path.isdir(dot_git):
             return None if os.path.islink(dot_git) else Places(folder, dot_git, dot_git)
-        pointer = claims_file.read_plain(dot_git)
+        pointer = read_plain(dot_git)
         if pointer is not None:
             return _linked(folder, pointer)
         parent = os.path.dirname(folder)
@@ -68,7 +68,7 @@ def _linked(top: str, pointer: str) -> Places | None:
     if not pointer.startswith("gitdir: "):
         return None
     git_dir = os.path.normpath(os.path.join(top, pointer.removeprefix("gitdir: ").rstrip("\n")))
-    common = claims_file.read_plain(os.path.join(git_dir, "commondir"))
+    common = read_plain(os.path.join(git_dir, "commondir"))
     if common is None:
         return Places(top, git_dir, git_dir) if os.path.isdir(git_dir) else None
     return Places(top, git_dir, os.path.normpath(os.path.join(git_dir, common.rstrip("\n"))))
@@ -104,12 +104,8 @@ def of_claims(
         age = 0.0 if claims["here"] else max(0.0, now - os.stat(os.path.join(home, "fetched")).st_mtime)
     except OSError:
         age = float("inf")
-    text = claims_file.read_plain(os.path.join(home, "deadlines.json"))
-    try:
-        remaining = left(json.loads(text or "null"), counted, this_boot)
-    except ValueError:
-        # As if there were none: the wall clock decides.
-        remaining = {}
+    # One that cannot be read is as if there were none: the wall clock decides.
+    remaining = left(load(os.path.join(home, "deadlines.json")), counted, this_boot)
     unreadable = [f"a claim cannot be read and covers nothing: {said}" for said in claims["unreadable"][:3]]
     return Context(policy, who, now=now, age=age, tip=claims["tip"], claims=claims["claims"], remaining=remaining,
                    problem=problem, notes=unreadable, free=free)  # fmt: skip
@@ -123,12 +119,8 @@ def _client(where: Places, env: Mapping[str, str]) -> Client:
 
 
 def _load(path: str) -> dict[str, Any] | None:
-    text = claims_file.read_plain(path)
-    try:
-        found = None if text is None else json.loads(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and found.get("version") == VERSION else None
+    found = load(path)
+    return found if found is not None and found.get("version") == VERSION else None
 
 
 def _who(where: Places, env: Mapping[str, str], agent: str | None) -> Who | None:
@@ -157,7 +149,7 @@ def config_text(top: str) -> str | None:
     folder = os.path.join(top, ".loopx")
     if os.path.islink(folder) or os.path.islink(os.path.join(folder, "config.toml")):
         return "\0a symbolic link"
-    return claims_file.read_plain(os.path.join(folder, "config.toml"))
+    return read_plain(os.path.join(folder, "config.toml"))
 
 
 def _stamp(path: str) -> list[int] | None:

@@ -6,14 +6,13 @@ hooks that come after the verdict, prepare-commit-msg and post-commit, stop noth
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
 
-from loopx_git.client.claims_file import read_plain
 from loopx_git.guard import cached
 from loopx_git.guard.answer import examine
+from loopx_git.store.state_file import load, read_plain, save
 
 # What is not imported here is imported where it is needed: three of these hooks run at every commit.
 TYPE_CHECKING = False
@@ -112,14 +111,11 @@ def _before_commit(this: Run, *, merging: bool) -> Outcome:
     context = this.context()
     if context.policy.mode == "off":
         return 0, []
-    from loopx_git.store.lock import make_folder, write_file
-
     others = this.code.other_parents(this.git_dir, merging=merging)
     report = examine(context, this.code.staged(this.git_dir, others), "staged")
     if report.effect != "denied":
         seen = {"index": _index(this), "at": time.time(), "claims": report.trailers, "unseen": bool(report.wrong)}
-        make_folder(os.path.join(this.git_dir, "loopx"))
-        write_file(os.path.join(this.git_dir, "loopx", SEEN), json.dumps(seen).encode())
+        save(os.path.join(this.git_dir, "loopx", SEEN), seen)
     return outcome(report)
 
 
@@ -173,11 +169,8 @@ def _message(this: Run, args: Sequence[str]) -> Outcome:
 def _seen(this: Run) -> tuple[list[str], bool] | None:
     """What pre-commit of this very commit found."""
     path = os.path.join(this.git_dir, "loopx", SEEN)
-    try:
-        seen = json.loads(read_plain(path) or "null")
-    except ValueError:
-        return None
-    if not isinstance(seen, dict):
+    seen = load(path)
+    if seen is None:
         return None
     os.unlink(path)
     fits = seen["index"] == _index(this) and 0 <= time.time() - seen["at"] <= _SEEN_FOR
@@ -231,12 +224,8 @@ def _probe(name: str, this: Run) -> Outcome:
     """`guard status` asks whether git runs this hook: answer, and let nothing pass, whatever the verdict."""
     nonce = this.env[PROBE]
     if _NONCE.fullmatch(nonce) and name in NAMES:
-        from loopx_git.store.lock import make_folder, write_file
-
         report = examine(this.context(), this.code.staged(this.git_dir) if name == "pre-commit" else [], "staged")
         answer = {"hook": name, "verdict": report.effect, "checked": report.as_json()["checked"]}
-        folder = os.path.join(this.git_dir, "loopx")
-        make_folder(folder)
-        write_file(os.path.join(folder, f"probe-{nonce}-{name}"), json.dumps(answer).encode())
+        save(os.path.join(this.git_dir, "loopx", f"probe-{nonce}-{name}"), answer)
     # prepare-commit-msg is needed after pre-commit in the same dry commit, whose editor refuses in any case.
     return DENIED, []

@@ -9,9 +9,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from loopx_git.errors import InvalidState
-from loopx_git.store.lock import make_folder, read_file, write_file
+from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.repository import Repository
+from loopx_git.store.state_file import save, unreadable
 
 RECORD = "guard-install.json"
 #: The lines of ours in a file that others edit, too.
@@ -54,20 +54,17 @@ def record_of(repository: Repository) -> Record | None:
         raw = json.loads(data)
         return Record(**{**raw, "entries": [Entry(**item) for item in raw["entries"]]})
     except (ValueError, TypeError, KeyError) as error:
-        raise InvalidState(
-            f"{path} cannot be read: {error}", hint=f"look at it, then move it away: {path}", about={"file": path}
-        ) from None
+        raise unreadable(path, error) from None
 
 
 def store(repository: Repository, record: Record) -> None:
     """Write the record of an install."""
-    make_folder(repository.home)
     plain: dict[str, Any] = {
         "kind": record.kind, "folders": record.folders, "settings": record.settings,
         "config_before": record.config_before,
         "entries": [{name: getattr(entry, name) for name in Entry.__slots__} for entry in record.entries],
     }  # fmt: skip
-    write_file(os.path.join(repository.home, RECORD), (json.dumps(plain, indent=1) + "\n").encode())
+    save(os.path.join(repository.home, RECORD), plain, indent=1)
 
 
 def digest(data: bytes) -> str:

@@ -24,6 +24,7 @@ from loopx_git.guard.context import Context, Problem
 from loopx_git.guard.free import Finder
 from loopx_git.store.lock import make_folder, write_file
 from loopx_git.store.repository import Repository
+from loopx_git.store.state_file import read_plain
 
 
 def open_client(
@@ -112,7 +113,7 @@ def _remember(client: Client, policy: GuardPolicy) -> None:
     }  # fmt: skip
     path = os.path.join(repository.git_dir, "loopx", cached.NAME)
     text = json.dumps(known)
-    if claims_file.read_plain(path) != text:
+    if read_plain(path) != text:
         make_folder(os.path.dirname(path))
         write_file(path, text.encode("ascii"))
 

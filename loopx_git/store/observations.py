@@ -15,7 +15,8 @@ from loopx_git.core.lease import Lease, margin
 from loopx_git.core.times import format_time, parse_time
 from loopx_git.store.boot import left
 from loopx_git.store.clock import Clock
-from loopx_git.store.lock import make_folder, read_file, write_file
+from loopx_git.store.lock import read_file
+from loopx_git.store.state_file import save
 
 _SIZE_MAX = 4_000_000
 #: Entries kept in either file; the oldest go first.
@@ -40,9 +41,7 @@ class _File:
         return raw if isinstance(raw, dict) else {}
 
     def store(self, values: Mapping[str, Any]) -> None:
-        make_folder(os.path.dirname(self.path))
-        kept = dict(list(values.items())[-_KEPT:])
-        write_file(self.path, (json.dumps(kept, indent=1) + "\n").encode("utf-8"))
+        save(self.path, dict(list(values.items())[-_KEPT:]), indent=1)
 
 
 class Deadlines:

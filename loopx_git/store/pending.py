@@ -15,7 +15,8 @@ from typing import Any
 from loopx_git.core import ids
 from loopx_git.core.change import Facts
 from loopx_git.errors import InvalidState
-from loopx_git.store.lock import make_folder, read_file, write_file
+from loopx_git.store.lock import read_file
+from loopx_git.store.state_file import save, unreadable
 
 #: How long a landed record answers the identical command, in seconds.
 ANSWERS_FOR = 3600.0
@@ -67,9 +68,7 @@ class PendingFolder:
 
     def write(self, record: Pending) -> None:
         """Write a record, or replace it."""
-        make_folder(self.folder)
-        data = json.dumps(asdict(record), indent=1, sort_keys=True) + "\n"
-        write_file(self._path(record.request), data.encode("utf-8"))
+        save(self._path(record.request), asdict(record), indent=1, sort_keys=True)
 
     def remove(self, request: str) -> None:
         """Remove a record; nothing happens when there is none."""
@@ -110,11 +109,7 @@ class PendingFolder:
             if not all(ids.OID.fullmatch(item.oid) for item in built):
                 raise ValueError("an object id is malformed")
         except (ValueError, TypeError, KeyError, RecursionError, InvalidState) as error:
-            raise InvalidState(
-                f"the pending record {path} cannot be read: {error}",
-                hint=f"look at it, then move it away: {path}",
-                about={"file": path},
-            ) from None
+            raise unreadable(path, error, "the pending record ") from None
         return record
 
 

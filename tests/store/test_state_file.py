@@ -1,0 +1,68 @@
+"""Small JSON files of ours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loopx_git.errors import InvalidState
+from loopx_git.store.state_file import SIZE_MAX, load, read_plain, save, unreadable
+
+
+def test_a_value_is_written_for_a_program_or_for_people(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "state.json"
+    save(str(path), {"b": "é", "a": 1})
+    assert path.read_bytes() == b'{"b": "\\u00e9", "a": 1}'
+    save(str(path), {"b": "é", "a": 1}, indent=1, sort_keys=True)
+    assert path.read_bytes() == b'{\n "a": 1,\n "b": "\\u00e9"\n}\n'
+    assert load(str(path)) == {"a": 1, "b": "é"}
+    assert os.listdir(path.parent) == ["state.json"]
+
+
+def test_a_planted_link_is_replaced_and_never_followed(tmp_path: Path) -> None:
+    theirs, path = tmp_path / "theirs", tmp_path / "state.json"
+    theirs.write_text('{"a": 1}')
+    path.symlink_to(theirs)
+    assert load(str(path)) is None
+    save(str(path), {"a": 2})
+    assert (theirs.read_text(), load(str(path))) == ('{"a": 1}', {"a": 2})
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"null", b"\xff", b'{"a": 1}{'])
+def test_what_is_no_json_object_is_as_if_absent(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "state.json").write_bytes(data)
+    assert load(str(tmp_path / "state.json")) is None
+
+
+def test_only_a_small_plain_file_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(SIZE_MAX + 1)
+    (tmp_path / "folder").mkdir()
+    names = ("absent", "folder", "large")
+    assert [read_plain(str(tmp_path / name)) for name in names] == [None] * 3
+    # A pipe that nobody writes to is read at once, and says nothing.
+    assert load(str(tmp_path / "pipe")) is None
+
+
+def test_the_error_names_the_file_and_destroys_nothing() -> None:
+    error = unreadable("/x/state.json", ValueError("it is cut off"), "the record ")
+    assert isinstance(error, InvalidState)
+    assert error.message == "the record /x/state.json cannot be read: it is cut off"
+    assert (error.hint, error.about) == ("look at it, then move it away: /x/state.json", {"file": "/x/state.json"})
+
+
+def test_reading_costs_an_agents_hook_no_import() -> None:
+    """Neither the error tree nor the lock is loaded to read a file leniently."""
+    statement = (
+        "import sys; from loopx_git.store.state_file import load; load('/nowhere/state.json'); "
+        "print([name for name in ('typing', 'dataclasses', 'loopx_git.errors', 'loopx_git.store.lock') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", statement], capture_output=True, text=True, timeout=60,
+                          env={"PYTHONPATH": os.getcwd()})  # fmt: skip
+    assert done.stdout.strip() == "[]", done.stderr
