@@ -42,12 +42,22 @@ UNUSED = {
 def test_what_only_reads_has_no_use_for_who_acts() -> None:
     """A command acts if it writes, or if its text asks for the actor; every other one says that it does not."""
     for name, command in ALL.items():
+        if name == "heartbeat suggest":  # its --agent asks about somebody; a test below
+            continue
         said = {(name, who) in UNUSED for who in ACTOR}
         assert len(said) == 1, f"{name}: agent and session belong together"
         options = {param.name for param in command.params}
         reads = {"fresh", "offline"} <= options and "claim" not in options
         assert not reads or said == {True} or name == "todo list", f"{name} reads, and takes --agent without a use"
         assert not (options & {"dry_run", "force"}) or said == {False} or name.startswith("guard"), name
+
+
+def test_suggestions_for_one_agent(alice: Clone) -> None:
+    alice.add("one")
+    found = alice.run("heartbeat", "suggest", "--agent", "bob").json["suggestions"]
+    assert [item["agent"] for item in found] == ["bob"]
+    assert alice.run("heartbeat", "suggest", agent="carol").json["suggestions"][0]["agent"] == "carol"
+    assert "no use for --session" in alice.run("heartbeat", "suggest", "--session", "s", check=2).error["message"]
 
 
 def test_every_unused_option_is_refused_after_the_name(alice: Clone) -> None:
