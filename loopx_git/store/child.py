@@ -1,7 +1,7 @@
 """The user's command as a child process: signals, the terminal, and a reliable end.
 
 The command gets its own process group, so that it can be ended with everything it started. It keeps the runner's
-standard streams, and it gets the terminal if the runner had it. A watch (a small shell) ends the group when the
+standard streams, and it gets the terminal if the runner had it. A watch (see store/process) ends the group when the
 runner itself is killed. Process groups are POSIX: `run` does not work on Windows.
 """
 
@@ -17,40 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from loopx_git.errors import UsageError
-
-#: Waits for the end of its standard input without a word before it, which is the death of the runner, and then
-#: ends the group $1: TERM, and KILL after $2 seconds.
-_WATCH = """\
-trap '' TERM INT HUP QUIT
-read -r word && exit 0
-kill -TERM "-$1" 2>/dev/null || exit 0
-left=$2
-while kill -0 "-$1" 2>/dev/null; do
-    [ "$left" -le 0 ] && break
-    left=$((left - 1))
-    sleep 1
-done
-kill -KILL "-$1" 2>/dev/null
-"""
-
-
-#: The pipes to the watches of this process, and what keeps a fork away while one is being made.
-_PIPES: set[int] = set()
-_MAKING = threading.RLock()
-
-
-def _drop_all() -> None:
-    """In a process that was forked off: a copy of the pipe would keep a watch waiting after the runner's death. The
-    number stays taken, for the file object that knows it."""
-    while _PIPES:
-        nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        os.dup2(nothing, _PIPES.pop(), inheritable=False)
-        os.close(nothing)
-    _MAKING.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_drop_all)
+from loopx_git.store.process import Watch
 
 
 class Child:
@@ -74,13 +41,7 @@ class Child:
             self._close_terminal()
             raise UsageError(f"cannot run {argv[0]}: {error.strerror}", hint="run -- COMMAND ARGUMENTS...") from None
         self.pid = self._process.pid
-        with _MAKING:
-            self._watch = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCH, "loopx-watch", str(self.pid), str(int(grace))], stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
-            assert self._watch.stdin is not None
-            _PIPES.add(self._watch.stdin.fileno())
+        self._watch = Watch(self.pid, grace)
         self._give_terminal(self.pid)
         threading.Thread(target=self._wait, name=f"wait {self.pid}", daemon=True).start()
 
@@ -113,14 +74,7 @@ class Child:
     def close(self, grace: float) -> None:
         """After the command's end: end the processes that it left, and take the terminal back."""
         self.end(grace)
-        assert self._watch.stdin is not None
-        with suppress(BrokenPipeError):
-            self._watch.stdin.write(b"done\n")
-            self._watch.stdin.flush()
-        _PIPES.discard(self._watch.stdin.fileno())
-        with suppress(BrokenPipeError):
-            self._watch.stdin.close()
-        self._watch.wait()
+        self._watch.close()
         self._give_terminal(os.getpgrp())
         self._close_terminal()
 

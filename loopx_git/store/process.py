@@ -28,6 +28,8 @@ SAFE = (
 OUTPUT_MAX = 64 * 1024 * 1024
 #: How long the rest of an ended process's output is read, in seconds, while something behind it goes on writing.
 _GRACE = 0.25
+#: How long a command of the user's has, in seconds, to end by itself after the death of who ran it.
+_WATCH_GRACE = 5.0
 #: How often the end of a process is looked for where the system cannot tell of it, in seconds.
 _LOOK = 0.01
 #: How much of a user's command's output is kept for a message.
@@ -208,6 +210,66 @@ class Watched(NamedTuple):
     timed_out: bool = False
 
 
+#: Waits for the end of its standard input without a word before it, which is the death of the runner, and then
+#: ends the group $1: TERM, and KILL after $2 seconds.
+_WATCH = """\
+trap '' TERM INT HUP QUIT
+read -r word && exit 0
+kill -TERM "-$1" 2>/dev/null || exit 0
+left=$2
+while kill -0 "-$1" 2>/dev/null; do
+    [ "$left" -le 0 ] && break
+    left=$((left - 1))
+    sleep 1
+done
+kill -KILL "-$1" 2>/dev/null
+"""
+
+
+#: The pipes to the watches of this process, and what keeps a fork away while one is being made.
+_PIPES: set[int] = set()
+_MAKING = threading.RLock()
+
+
+def _drop_all() -> None:
+    """In a process that was forked off: a copy of the pipe would keep a watch waiting after the runner's death. The
+    number stays taken, for the file object that knows it."""
+    while _PIPES:
+        nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nothing, _PIPES.pop(), inheritable=False)
+        os.close(nothing)
+    _MAKING.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_drop_all)
+
+
+class Watch:
+    """Ends a process group when this process itself is killed: a shell of a few lines that waits for our end. TERM
+    to the group first, and KILL after `grace` seconds."""
+
+    def __init__(self, group: int, grace: float) -> None:
+        with _MAKING:
+            self._shell = subprocess.Popen(
+                ["/bin/sh", "-c", _WATCH, "loopx-watch", str(group), str(int(grace))], stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+            assert self._shell.stdin is not None
+            _PIPES.add(self._shell.stdin.fileno())
+
+    def close(self) -> None:
+        """The group has ended, or is no longer ours to end."""
+        assert self._shell.stdin is not None
+        with suppress(BrokenPipeError):
+            self._shell.stdin.write(b"done\n")
+            self._shell.stdin.flush()
+        _PIPES.discard(self._shell.stdin.fileno())
+        with suppress(BrokenPipeError):
+            self._shell.stdin.close()
+        self._shell.wait()
+
+
 def watched(
     argv: Sequence[str],
     *,
@@ -221,7 +283,8 @@ def watched(
 ) -> Watched:
     """Run a command of the user's; call `tick` at an interval in seconds, and `sink` with its output.
 
-    Its whole process group is killed after `timeout` seconds, or when `tick` raises.
+    Its whole process group is killed after `timeout` seconds, or when `tick` raises. It is also ended when this
+    process itself is killed.
     """
     import tempfile
 
@@ -238,6 +301,7 @@ def watched(
         return Watched(127, f"cannot run {argv[0]}: {error.strerror}".encode())
     finally:
         given.close()
+    watch = Watch(process.pid, _WATCH_GRACE)
     tail = bytearray()
 
     def pump() -> None:
@@ -264,6 +328,7 @@ def watched(
         # Also after a normal end: what it left running must not outlive the answer.
         _kill(process)
         process.wait()
+        watch.close()
         reader.join(2)
         if process.stdout is not None and not reader.is_alive():
             process.stdout.close()

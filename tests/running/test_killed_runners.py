@@ -179,3 +179,37 @@ def test_a_loop(quick: Clone, tmp_path: Path) -> None:
         assert ticked[-1]["task"] == todo
     assert quick.show(todo)["lease"]["epoch"] == 1
     assert quick.verified()["ok"]
+
+
+def test_the_check_of_complete(quick: Clone, tmp_path: Path) -> None:
+    """What it runs does not work on for a todo that nobody completes any more."""
+    file = tmp_path / "check"
+    quick.commit("check.sh", f"echo $$ > {file}.new; mv {file}.new {file}; sleep 300\n")
+    config = quick.path / ".loopx/config.toml"
+    quick.commit(".loopx/config.toml", config.read_text() + '\n[validate]\nallow = [["sh", "check.sh"]]\n')
+    quick.git("push", "-q", "origin", "main")
+    todo = quick.add("checked", "--validate", "sh check.sh")
+    quick.run("todo", "claim", todo, agent="alice")
+    with started(quick, *PROGRAM, "--agent", "alice", "todo", "complete", todo) as runner:
+        until(file.exists)
+        runner.kill()
+        runner.wait()
+        until(lambda: gone(int(file.read_text())))
+    assert quick.show(todo)["todo"]["status"] == "open"
+
+
+def test_the_hook_of_land(quick: Clone, tmp_path: Path) -> None:
+    file = tmp_path / "hook"
+    hook = quick.common_dir / "hooks/pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\necho $$ > {file}.new; mv {file}.new {file}; sleep 300\n")
+    hook.chmod(0o755)
+    todo = quick.add("landed")
+    quick.run("todo", "claim", todo, agent="alice")
+    quick.commit("work.py", message=f"work\n\nLoopx-Claim: {todo}@1")
+    with started(quick, *PROGRAM, "--agent", "alice", "land", "--todo-id", todo) as runner:
+        until(file.exists)
+        runner.kill()
+        runner.wait()
+        until(lambda: gone(int(file.read_text())))
+    assert quick.show(todo)["todo"]["status"] == "open"
