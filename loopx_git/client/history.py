@@ -77,9 +77,10 @@ class History:
 
         With `signatures`, a key that .loopx/allowed_signers of the code branch binds to the agent must have signed
         each operation. Raises RemoteFailure when the coordination ref cannot be read, InvalidState for a newer
-        format. Findings are returned, not raised.
+        format, or with the file when an object cannot be read here. Findings are returned, not raised.
         """
         from loopx_git.format import layout, version
+        from loopx_git.ledger.commits import Unreadable
         from loopx_git.ledger.validation import check_state
 
         tip = self._tip_to_verify(offline)
@@ -96,6 +97,9 @@ class History:
             wrong = check_state(snapshot)
         except InvalidState as error:
             wrong = [error]
+        for found in wrong:
+            if isinstance(found, Unreadable):
+                raise found
         findings += [{"commit": tip, "rule": "state", "message": error.message} for error in wrong]
         if signatures:
             findings += self._unproven(oids)

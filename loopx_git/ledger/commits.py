@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from loopx_git.errors import InvalidState
 from loopx_git.ledger.tree import Tree
 
 #: Told how many of how many commits are checked, for a progress line.
@@ -47,6 +48,11 @@ class Draft:
     committer: Signature
     time: datetime
     onto: str | None = None
+
+
+class Unreadable(InvalidState):
+    """An object that must be here is damaged or missing. That is a fault of this clone's disk and says nothing about
+    whether history is legal: nobody may take it for a finding."""
 
 
 class Objects(Protocol):

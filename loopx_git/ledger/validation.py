@@ -11,7 +11,7 @@ from loopx_git.core.change import Op
 from loopx_git.core.todo import Todo
 from loopx_git.errors import InternalError, InvalidState
 from loopx_git.format import message
-from loopx_git.ledger.commits import Commit, Objects, Progress
+from loopx_git.ledger.commits import Commit, Objects, Progress, Unreadable
 from loopx_git.ledger.inverse import Finding
 from loopx_git.ledger.manual_edits import edits
 from loopx_git.ledger.replay import check_adoption, check_step
@@ -90,6 +90,7 @@ class Checker:
 
         Where history is cut (a shallow clone, `limit`), the state at the oldest commit's parent is taken as it is.
         Foreign commits before a legal adoption are not faults: the adoption restored what the rules do not allow.
+        Raises Unreadable when an object of history cannot be read here.
         """
         oids = self.objects.between(old, new, limit)
         requests: dict[str, int] = {}
@@ -108,6 +109,8 @@ class Checker:
                         continue
                 after = TreeSnapshot(self.objects.tree(oid), self.memo)
                 finding = self._finding(commit, before, after, requests, number, run)
+            except Unreadable:
+                raise
             except InvalidState as error:
                 finding = Finding("format", error.message)
             if finding is not None:
@@ -127,6 +130,8 @@ class Checker:
             return None
         try:
             return TreeSnapshot(self.objects.tree(commit.parents[0]), self.memo)
+        except Unreadable:
+            raise
         except InvalidState:
             # The parent is not here (a shallow history): there is nothing to compare this commit with.
             return None

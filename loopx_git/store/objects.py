@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState
-from loopx_git.ledger.commits import Commit, Draft, Signature
+from loopx_git.ledger.commits import Commit, Draft, Signature, Unreadable
 from loopx_git.ledger.snapshot import BLOB_MAX
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class PygitObjects:
     def read(self, what: Callable[[], T], oid: str | None = None) -> T:
         """The result of `what`, which reads objects by their ids; it runs again when the store had to be mended.
 
-        Raises InvalidState with the file when an object is damaged or missing (`oid`, where it is known).
+        Raises Unreadable with the file when an object is damaged or missing (`oid`, where it is known).
         """
         import pygit2
 
@@ -86,13 +86,15 @@ class PygitObjects:
             return what()
         except (pygit2.GitError, KeyError, ValueError, OSError) as error:
             said = str(error.args[0]) if error.args else type(error).__name__
+            # So that no pack of it stays open: see Mender.
+            self.repo.free()
             if self.mend is not None and self.mend(said, oid):
                 self.reopen()
                 return what()
             file = os.path.join(self.git_dir, "objects")
             if oid is not None and os.path.lexists(loose := os.path.join(file, oid[:2], oid[2:])):
                 file = loose
-            raise InvalidState(
+            raise Unreadable(
                 f"{file}: {f'object {oid}' if oid else 'an object'} cannot be read: {said}",
                 hint=f"git -C {self.git_dir} fsck" if self.mend is None else "git loopx sync",
                 about={"file": file},
