@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 _READ_WAIT = 10.0
 #: What a person reads is asked for anew when it is older than so many seconds, and waited for so long.
 PROMPT_AGE, _PROMPT_WAIT = 2.0, 3.0
+#: A look at the remote that failed after so many seconds is not repeated for so many seconds by a reader who has
+#: something to show: while a remote hangs, not every read waits for it. One that fails at once costs nothing.
+_SLOW, _NO_LOOK = 0.5, 10.0
+_REASON_MAX = 2000
 
 
 class BaseClient:
@@ -97,6 +102,9 @@ class BaseClient:
             self._stamp()
             self._pin(tip)
             return Reading(tip, 0.0, tuple(ledger.notes))
+        if known is not None and (failed := self._failed_look()) is not None:
+            return Reading(known, age, (f"{failed}; {_old(age)}",))
+        began = self.connection.hooks.clock.counting()
         try:
             left = self.connection.left
             fetched = ledger.refresh(left if known is None else min(left, wait))
@@ -111,6 +119,8 @@ class BaseClient:
                     f"the coordination ref cannot be read: {fetched.error}",
                     hint="check the remote and your access: git ls-remote",
                 )
+            if self.connection.hooks.clock.counting() - began >= _SLOW:
+                self._note_failed_look(fetched.error)
             warning = f"the remote cannot be read ({fetched.error}); {_old(age)}"
             return Reading(known, age, (warning,))
         if fetched.tip is None:
@@ -236,6 +246,36 @@ class BaseClient:
         except FileNotFoundError:
             return float("inf")
         return max(0.0, self.connection.hooks.clock.wall().timestamp() - stamp)
+
+    @property
+    def _failed_path(self) -> str:
+        return os.path.join(self.connection.repository.home, "unreachable")
+
+    def _failed_look(self) -> str | None:
+        """Why a look that another reader of this clone waited for failed, where that was seconds ago and nothing was
+        fetched since; else None."""
+        try:
+            status = os.lstat(self._failed_path)
+        except FileNotFoundError:
+            return None
+        now = self.connection.hooks.clock.wall().timestamp()
+        ago = now - status.st_mtime
+        if not 0.0 <= ago <= _NO_LOOK or now - self._age() > status.st_mtime:
+            return None
+        from loopx_git.store.lock import read_file
+
+        why = (read_file(self._failed_path, _REASON_MAX) or b"").decode("utf-8", "replace")
+        return f"the remote could not be read {ago:.0f} s ago ({why})"
+
+    def _note_failed_look(self, why: str) -> None:
+        """For the next readers of this clone. One that cannot be noted is looked for again: nothing else depends on
+        it, and a clone that can only be read is no error."""
+        from loopx_git.store.lock import write_file
+
+        now = self.connection.hooks.clock.wall().timestamp()
+        with suppress(OSError, InvalidState):
+            write_file(self._failed_path, why.encode("utf-8", "replace")[:_REASON_MAX])
+            os.utime(self._failed_path, (now, now), follow_symlinks=False)
 
     def _stamp(self) -> None:
         path = os.path.join(self.connection.repository.home, "fetched")

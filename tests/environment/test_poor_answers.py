@@ -214,6 +214,25 @@ def test_a_host_that_never_answers_is_asked_once_at_first_contact(ledger: World,
         assert len(connections) == 1
 
 
+def test_readers_of_one_clone_wait_for_a_silent_host_once(ledger: World) -> None:
+    """What was waited for in vain is told for some seconds, with the age of what is shown; who needs the truth, and
+    who comes later, asks again."""
+    clone = ledger.clone("reader")
+    todo = clone.add("one")
+    with silence() as (port, connections):
+        clone.config("remote.origin.url", f"http://{LOOPBACK}:{port}/remote.git")
+        clone.config("loopx.home", f"{LOOPBACK}/remote")
+        for number in range(3):
+            shown = clone.run("todo", "show", todo, "--timeout", "1", json=False, env={"LOOPX_NOW": "+40s"})
+            assert "s old" in shown.err, shown.err
+            assert ("the remote could not be read" in shown.err) is (number > 0), shown.err
+            assert len(connections) == 1
+        clone.run("todo", "list", "--fresh", "--timeout", "1", check=14)
+        assert len(connections) == 2
+        clone.run("todo", "list", "--timeout", "1", env={"LOOPX_NOW": "+80s"})
+        assert len(connections) == 3
+
+
 # -- names in the way
 
 
