@@ -216,9 +216,9 @@ class Connection:
         mender = Mender(
             path=path,
             env=clean,
-            timeout=settings.timeout,
-            fetch=lambda place: publisher_in(place).fetch(settings.timeout),
-            deepen=lambda place: publisher_in(place).deepen(settings.timeout),
+            left=lambda: self.left,
+            fetch=lambda place: publisher_in(place).fetch(self.left),
+            deepen=lambda place: publisher_in(place).deepen(self.left),
             remembered=lambda: claims_file.tip(repository.home),
             offline=lambda: self.offline,
             notes=self._notes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from loopx_git.client.config import HERE
 from loopx_git.core import resolve
 from loopx_git.core.times import format_time
 from loopx_git.errors import InvalidState, LoopXError
+from loopx_git.store.coord import KEPT, set_aside
 from loopx_git.store.remote import LOOSE_MAX, loose_objects
 from loopx_git.version import __version__
 
@@ -148,6 +150,13 @@ class Doctor:
         level = "warn" if loose > 2 * LOOSE_MAX else "ok"
         command = f"git -C {path} gc" if level == "warn" else ""
         yield Check("packing", level, f"about {loose} loose objects", command)
+        kept = [] if here else set_aside(path)
+        if kept:
+            copies = "1 damaged copy" if len(kept) == 1 else f"{len(kept)} damaged copies"
+            yield Check("packing", "warn", f"{copies} of coord.git set aside (the newest {KEPT} are kept): "
+                        f"{', '.join(kept)}",
+                        f"look at the newest: git -C {shlex.quote(kept[-1])} fsck   "
+                        "what nobody needs any more may be deleted")  # fmt: skip
 
     def _state(self) -> Iterator[Check]:
         from loopx_git.ledger.validation import check_state

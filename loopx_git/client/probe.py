@@ -43,7 +43,7 @@ class Probe:
         if settings.remote == HERE:
             raise UsageError("there is no remote to probe", hint="git remote add origin URL")
         self._publisher, self._objects = self._connection.open_remote()
-        self._timeout, self._remote = settings.timeout, settings.remote
+        self._remote = settings.remote
         name = self._connection.hooks.entropy(6).hex()
         self._beside = f"{settings.ref}-probe-"
         self._ref, self._second, self._custom = self._beside + name, f"{self._beside}{name}-2", _CUSTOM + name
@@ -58,7 +58,7 @@ class Probe:
         home = self._connection.repository.home
         os.makedirs(home, exist_ok=True)
         found: list[Check] = []
-        with locked(home, self._timeout):
+        with self._connection.within(), locked(home, self._connection.left):
             try:
                 for check in self._tries():
                     found.append(check)
@@ -76,7 +76,7 @@ class Probe:
         return self._objects.build(parent, draft)
 
     def _push(self, *args: str) -> Finished:
-        pushed = self._publisher.raw_push(args, self._timeout)
+        pushed = self._publisher.raw_push(args, self._connection.left)
         for spec in args:
             source, _, ref = spec.partition(":")
             landed = not spec.startswith("--") and classify(pushed, ref).kind is PushKind.LANDED
@@ -90,7 +90,7 @@ class Probe:
     def _at(self, ref: str) -> str | None:
         """Where a ref of the remote stands: what happened is read there, never from what a push said. What cannot be
         read is not an answer: RemoteFailure."""
-        looked = self._publisher.look(self._timeout)
+        looked = self._publisher.look(self._connection.left)
         if looked.code:
             raise RemoteFailure(f"the remote cannot be read any more: {looked.complaint}", hint="try again later")
         return next((row[0] for line in looked.text.splitlines() if (row := line.split("\t"))[-1] == ref), None)
@@ -100,7 +100,7 @@ class Probe:
         times = []
         for _ in range(3):
             started = clock.counting()
-            listed = self._publisher.look(self._timeout)
+            listed = self._publisher.look(self._connection.left)
             times.append(clock.counting() - started)
             if listed.code:
                 yield Check("reach", "fail", f"the remote cannot be read: {listed.complaint}", "git remote -v")
@@ -166,7 +166,7 @@ class Probe:
 
     def _clean(self) -> Iterator[Check]:
         refs = (self._ref, self._second, self._custom)
-        looked = self._publisher.look(self._timeout)
+        looked = self._publisher.look(self._connection.left)
         left = []
         for ref in refs:
             shown = any(row.split("\t")[-1] == ref for row in looked.text.splitlines())

@@ -76,7 +76,8 @@ def _make(aside: str, env: Mapping[str, str]) -> None:
 
 def damage(path: str) -> str | None:
     """What is wrong with the few files that every command needs, or None. It starts no process."""
-    if not os.path.isdir(path):
+    # A link can lead into a repository of the user's: what is written through it would land there.
+    if not os.path.isdir(path) or os.path.islink(path):
         return f"{path} is not a folder"
     for name in ("objects", "refs"):
         if not os.path.isdir(os.path.join(path, name)):
@@ -143,12 +144,12 @@ class Mender:
     """Makes coord.git anew.
 
     `fetch` fetches into the repository at a path. `remembered` is the last tip, from another file of this clone.
-    `offline`: no fetch is allowed now. `notes` receives what was done.
+    `left`: the seconds that the next step has. `offline`: no fetch is allowed now. `notes` receives what was done.
     """
 
     path: str
     env: Mapping[str, str]
-    timeout: float
+    left: Callable[[], float]
     fetch: Callable[[str], Fetched]
     deepen: Callable[[str], None]
     remembered: Callable[[], str | None]
@@ -173,6 +174,7 @@ class Mender:
         found = damage(self.path)
         if found is not None:
             return found
+        repo = None
         try:
             repo = opened(self.path)
             for name in (TIP, FETCHED):
@@ -181,6 +183,11 @@ class Mender:
                     return f"{self.path}: {name} is not a commit"
         except (pygit2.GitError, KeyError, ValueError, OSError) as error:
             return f"{self.path}: {error}"
+        finally:
+            # libgit2 shares the packs of one path within a process, as long as anybody has them open: a new pack of
+            # the same name would be read from the damaged file.
+            if repo is not None:
+                repo.free()
         self._opened = self._identity()
         return None
 
@@ -205,7 +212,7 @@ class Mender:
 
     def _lock(self) -> AbstractContextManager[object]:
         home = os.path.dirname(self.path)
-        return nullcontext() if held(home) else locked(home, self.timeout)
+        return nullcontext() if held(home) else locked(home, self.left())
 
     def _unreadable(self, oid: str | None) -> str | None:
         if oid is None:
@@ -215,7 +222,7 @@ class Mender:
 
     def _fsck(self) -> str | None:
         """What git finds wrong with the whole; None also when that takes longer than this command has."""
-        done = self._git(["fsck", "--no-dangling", "--no-progress", "--no-reflogs"], self.timeout)
+        done = self._git(["fsck", "--no-dangling", "--no-progress", "--no-reflogs"], self.left())
         if done.code == 0 or done.timed_out:
             return None
         return f"{self.path}: {(done.complaint or done.text).splitlines()[0][:200]}"
@@ -308,7 +315,7 @@ class Mender:
             # Quoted, as git takes it: a colon in the path would begin another one.
             place = os.path.join(self.path, "objects").replace("\\", "\\\\").replace('"', '\\"')
             env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f'"{place}"'
-        return git(args, cwd=os.path.dirname(aside), env=env, timeout=self.timeout, stdin=stdin)
+        return git(args, cwd=os.path.dirname(aside), env=env, timeout=self.left(), stdin=stdin)
 
     def _has(self, aside: str, oid: str) -> bool:
         return self._in(aside, ["cat-file", "-e", f"{oid}^{{commit}}"]).code == 0

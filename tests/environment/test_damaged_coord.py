@@ -71,6 +71,12 @@ def config_of_sha256(coord: Path) -> None:
 
 
 @harm
+def a_link_into_the_users_repository(coord: Path) -> None:
+    shutil.rmtree(coord)
+    coord.symlink_to("..")
+
+
+@harm
 def no_refs(coord: Path) -> None:
     shutil.rmtree(coord / "refs")
 
@@ -231,6 +237,27 @@ def test_a_tip_that_nobody_has_any_more_is_not_forgotten(known: tuple[World, Clo
     assert len(set_aside(clone)) == 1
 
 
+def test_a_damaged_pack_whose_new_one_has_the_same_name(known: tuple[World, Clone, str]) -> None:
+    """A pack is named after what is in it: the new one is not read from the file that was set aside."""
+    _, clone, todo = known
+    clone.git("--git-dir", str(clone.home / "coord.git"), "repack", "-q", "-a", "-d")
+    for _ in range(2):
+        for path in (clone.home / "coord.git/objects").rglob("pack-*"):
+            spoil(path, b"junk")
+        assert clone.run("todo", "show", todo, "--fresh", timeout=20).json["todo"]["title"] == "one"
+    assert len(set_aside(clone)) == 2
+
+
+def test_doctor_lists_what_was_set_aside(known: tuple[World, Clone, str]) -> None:
+    _, clone, _ = known
+    empty_head(clone.home / "coord.git")
+    clone.run("sync")
+    [kept] = set_aside(clone)
+    checks = clone.run("doctor").json["checks"]
+    [said] = [check["text"] for check in checks if str(kept) in check["text"]]
+    assert said.startswith("1 damaged copy of coord.git")
+
+
 # -- operations whose outcome is open
 
 
@@ -331,9 +358,9 @@ def test_a_ledger_in_the_users_repository_is_never_set_aside(world: World, data:
     victim = clone.common_dir / "objects" / tree[:2] / tree[2:]
     spoil(victim, data)
     before = footprint(clone)
-    for words in (["todo", "show", todo], ["todo", "claim", todo, "--agent", "alice"]):
-        assert clone.run(*words, check=16).error["file"] == str(victim)
-    assert str(victim) in clone.run("verify", check=19).json["findings"][0]["message"]
+    for words in (["todo", "show", todo], ["todo", "claim", todo, "--agent", "alice"], ["verify"]):
+        error = clone.run(*words, check=16).error
+        assert error["file"] == str(victim) and tree in error["message"]
     assert differences(before, footprint(clone)) == {}
     assert not list(clone.home.glob("coord.git*"))
 

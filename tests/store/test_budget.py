@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from builders import ALICE, Clone, FakeClock, World, tid
 from clones import Clone as RealClone
@@ -95,3 +97,34 @@ def test_a_method_of_the_client_is_one_command(alice: RealClone, monkeypatch: py
         with pytest.raises(RemoteFailure):
             method()
         assert seen == [20.0, 14.0, 8.0]
+
+
+def test_a_probe_and_the_mending_of_coord_git_have_one_budget(
+    alice: RealClone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step of them takes a while: the ones after it have that much less."""
+    from loopx_git.client.probe import Probe
+    from loopx_git.store import coord, remote
+
+    clock = FakeClock()
+    client = Client(alice.path, alice.env, {"timeout": "60"}, Hooks(clock=clock))
+    client.read()
+    seen: list[float] = []
+    real = remote.git
+
+    def slow(*args: Any, timeout: float, **more: Any) -> Any:
+        seen.append(timeout)
+        clock.advance(3)
+        return real(*args, timeout=timeout, **more)
+
+    monkeypatch.setattr(remote, "git", slow)
+    assert Probe(client).run()
+    assert len(seen) > 10 and seen == sorted(seen, reverse=True) and seen[0] == 60.0 and seen[-1] < 30.0
+    (alice.home / "coord.git/HEAD").write_bytes(b"")
+    seen.clear()
+    monkeypatch.setattr(coord, "git", slow)
+    again = Client(alice.path, alice.env, {"timeout": "60"}, Hooks(clock=clock))
+    with again.connection.within():
+        clock.advance(20)
+        again.connection.open_remote()
+    assert len(seen) > 1 and max(seen[1:]) <= 37.0
