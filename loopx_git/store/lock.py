@@ -125,8 +125,11 @@ def make_folder(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
+        from loopx_git.store.system import there
+
         raise InvalidState(
-            f"cannot create {folder}: {error.strerror}", hint="loopx keeps its state in .git"
+            f"cannot create {folder}: {error.strerror}",
+            hint=f"loopx keeps its state in .git; look whose it is: ls -ld {there(folder)}",
         ) from None
     if os.path.islink(folder):
         raise InvalidState(f"{folder} is a symbolic link", hint=f"ls -l {folder}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,13 @@ def is_system(error: BaseException) -> bool:
     return isinstance(error, OSError | MemoryError) or type(error).__module__.startswith(("pygit2", "_pygit2"))
 
 
+def there(file: str) -> str:
+    """The file, or the nearest folder above it that exists: what could not be made cannot be looked at."""
+    while not os.path.lexists(file) and os.path.dirname(file) not in ("", file):
+        file = os.path.dirname(file)
+    return file
+
+
 def of_system(error: BaseException, place: str) -> InvalidState:
     """InvalidState for an error of the system. `place` is the current folder, for an error that names no file."""
     number = getattr(error, "errno", None)
@@ -37,7 +45,7 @@ def of_system(error: BaseException, place: str) -> InvalidState:
     named = getattr(error, "filename", None)
     quoted = _QUOTED.search(str(error))
     file = str(named) if isinstance(named, str) else quoted[1] if quoted else place
-    hint = _HINTS.get(number or 0, "look at it: ls -ld {file}").format(file=file, folder=place)
+    hint = _HINTS.get(number or 0, "look at it: ls -ld {file}").format(file=there(file), folder=place)
     return InvalidState(f"{file}: {said}", hint=hint, about={"file": file})
 
 

@@ -174,3 +174,16 @@ def test_only_the_system_is_the_system() -> None:
     assert not is_system(ValueError("x")) and not is_system(KeyError("x")) and not is_system(AssertionError())
     found = of_system(OSError(errno.ENOSPC, "No space left on device"), "/place")
     assert (found.message, found.hint) == ("/place: No space left on device", "make room: df -h /place")
+
+
+def test_the_next_command_looks_at_something_that_exists(tmp_path: Path) -> None:
+    """What could not be made cannot be looked at: the folder above it can."""
+    from loopx_git.store.system import of_system
+
+    missing = tmp_path / "sessions/deeper/bob.json.1a2b"
+    error = of_system(PermissionError(13, "Permission denied", str(missing)), str(tmp_path))
+    assert error.about["file"] == str(missing)
+    assert f"ls -ld {tmp_path};" in error.hint
+    missing.parent.mkdir(parents=True)
+    missing.touch()
+    assert str(missing) in of_system(PermissionError(13, "Permission denied", str(missing)), "").hint
