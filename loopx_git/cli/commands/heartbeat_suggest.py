@@ -10,7 +10,11 @@ from loopx_git.cli.face import Face, command
 from loopx_git.cli.output import safe
 
 
-@command("suggest", unused=("session",), example="git loopx heartbeat suggest")
+@command(
+    "suggest",
+    unused=("session",),
+    example="git loopx heartbeat suggest\ngit loopx heartbeat suggest --agent codex-1",
+)
 @click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
 @click.option("--per-agent", type=click.IntRange(1, 100), default=1, show_default=True, help="Todos an agent.")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
