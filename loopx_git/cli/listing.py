@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopx_git.cli.cells import cut, pad, width
 from loopx_git.cli.output import Output, relative, safe
@@ -14,6 +14,9 @@ from loopx_git.cli.show import status_word, waits_words
 from loopx_git.client.views import TodoView
 from loopx_git.core.lease import LeaseState
 from loopx_git.errors import UsageError
+
+if TYPE_CHECKING:
+    from loopx_git.cli.face import Face
 
 #: What a list costs at most unless --budget or --limit says otherwise, in tokens.
 BUDGET = 15_000
@@ -104,6 +107,19 @@ def as_lines(
             cells[place] = output.paint(cells[place], _COLOURS.get(row[place], "0"))
         lines.append(" ".join(cells).rstrip())
     return lines, len(rows) - kept
+
+
+def rendered(
+    face: Face, views: Sequence[TodoView], fields: str | None, budget: int | None
+) -> tuple[list[str], list[dict[str, Any]], int]:
+    """(the lines, the JSON objects, how many todos were cut): lines or objects, as the output asks."""
+    chosen = fields_of(fields, as_json=face.output.as_json)
+    if face.output.as_json:
+        objects, cut = as_objects(views, chosen, budget)
+        return [], objects, cut
+    now, digits = face.client.moment().now, face.client.todo.short_ids()
+    lines, cut = as_lines(face.output, views, chosen, now, digits, budget or BUDGET)
+    return lines, [], cut
 
 
 def as_objects(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loopx_git.client.arguments import anything, checked
+from loopx_git.client.arguments import checked
 from loopx_git.client.views import Reading
 from loopx_git.core import ids
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus, SetPolicy
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
 
 
-@checked(status=anything)
+@checked()
 class Peers:
     """Registered agents, humans and loops."""
 
@@ -48,12 +48,15 @@ class Peers:
         return peer, answer.facts[0].get("created", False)
 
     def set_status(
-        self, agent: str, status: PeerStatus, *, agent_id: str | None = None, dry_run: bool = False
+        self, agent: str, status: PeerStatus | str, *, agent_id: str | None = None, dry_run: bool = False
     ) -> tuple[Peer, str]:
         """Pause, resume (active) or retire a peer: (the peer, its former status).
 
         Raises NotFound when there is no such peer, NotAllowed when it is retired or still holds claims.
         """
+        if status not in set(PeerStatus):
+            raise UsageError(f"status={status!r} is no status of a peer", hint="one of " + ", ".join(PeerStatus))
+        status = PeerStatus(status)
         actor = self._client.connection.actor(agent_id)
         command = SetPeerStatus(agent, status)
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"peer {status.value} {agent}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import resolve
-from loopx_git.core.peer import Peer, PeerStatus
+from loopx_git.core.peer import ClaimMode, Peer, PeerStatus
 from loopx_git.core.query import Skipped, contended, covering, fitting
 from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotFound, UsageError
@@ -33,6 +33,9 @@ class Picked:
     lost: Sequence[str]
     tries: int
     reading: Reading
+    #: Of a look: the best that fit, as many as were asked for, and how many more fit.
+    best: Sequence[TodoView] = ()
+    left_out: int = 0
 
 
 class Before(Protocol):
@@ -53,12 +56,20 @@ def pick(
     client: BaseClient, *, claim: Callable[..., TodoView] | None, agent_id: str | None = None,
     session: str | None = None, goal_id: str | None = None, ttl: Ttl = UNSET,
     dry_run: bool = False, fresh: bool = False, offline: bool = False, before: Before | None = None,
+    status: Sequence[str] = (), limit: int | None = 1,
 ) -> Picked:  # fmt: skip
     """The next todo for the caller. Raises NotFound, with what was passed over, when no todo fits.
 
     `claim` is `client.todo.claim`, or None to only look. With `before`, each todo is prepared before it is claimed,
-    and left out when that fails.
+    and left out when that fails. `status` narrows the choice; a look shows the best `limit` (None: all).
     """
+    for name in status:
+        if name not in ("open", "in_progress"):
+            raise UsageError(f"a todo that is {name!r} fits nobody", hint="--status open, or --status in_progress")
+    if limit is not None and limit < 1:
+        raise UsageError(f"a limit of {limit} shows nothing", hint="--limit 5")
+    if claim is not None and limit != 1:
+        raise UsageError("--claim takes one todo, and --limit says how many to show", hint="leave out one of the two")
     actor = client.connection.actor(agent_id, session)
     if not actor.is_agent:
         raise UsageError("next needs an agent", hint=resolve.WHO_ACTS)
@@ -72,7 +83,8 @@ def pick(
         peer = peer_of(snapshot, actor, client)
         few = min(FEW_MAX, max(FEW_MIN, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
         without = () if before is None else before.without
-        fits, skipped = fitting(snapshot, goals, peer, actor, client.moment(), few, without)
+        most = few if limit == 1 else len(snapshot.all_ids())
+        fits, skipped = fitting(snapshot, goals, peer, actor, client.moment(), most, without, status)
         if not fits and reading.age > 0 and not offline:
             reading = client.read(fresh=True)
             continue
@@ -81,7 +93,8 @@ def pick(
         drawn = contended(fits, len(lost), actor.name)
         todo = drawn[int(client.connection.hooks.jitter() * len(drawn))] if claim is not None else fits[0]
         if claim is None:
-            return Picked(client.view(snapshot, todo.goal, todo.id), skipped, (), 0, reading)
+            views = [client.view(snapshot, one.goal, one.id) for one in fits[:limit]]
+            return Picked(views[0], skipped, (), 0, reading, views, len(fits) - len(views))
         if before is not None and not before.ready(client.view(snapshot, todo.goal, todo.id)):
             continue
         tries += 1
@@ -108,14 +121,19 @@ def pick(
         return Picked(view, skipped, lost, tries, reading)
 
 
-def free_for(client: BaseClient, tip: str, paths: Sequence[str]) -> tuple[Todo, int] | None:
-    """The todo that the caller could claim at `tip`, and whose scope covers most of the paths (how many).
+def free_for(client: BaseClient, tip: str, paths: Sequence[str]) -> tuple[Todo, int, bool] | None:
+    """The todo that the caller could claim at `tip` and whose scope covers most of the paths, how many it covers, and
+    whether a plain claim of it is soft.
 
     A person is not a peer, and gets a todo that any agent could claim. It uses no network.
     """
     snapshot, actor = client.connection.ledger.snapshot(tip), client.connection.actor()
     peer = peer_of(snapshot, actor, client) if actor.is_agent else None
-    return covering(snapshot, peer, actor, client.moment(), paths)
+    found = covering(snapshot, peer, actor, client.moment(), paths)
+    if found is None:
+        return None
+    goal = snapshot.goal(found[0].goal)
+    return (*found, goal is not None and goal.claims is ClaimMode.SOFT)
 
 
 def peer_of(snapshot: TreeSnapshot, actor: Actor, client: BaseClient) -> Peer:
@@ -133,7 +151,7 @@ def peer_of(snapshot: TreeSnapshot, actor: Actor, client: BaseClient) -> Peer:
 
 
 def _nothing(skipped: Sequence[Skipped], tries: int) -> NotFound:
-    first = "; ".join(item.why for item in skipped[:3])
+    first = "; ".join(item.words for item in skipped[:3])
     more = f"; and {len(skipped) - 3} more" if len(skipped) > 3 else ""
     return NotFound(
         "no todo fits now" + (f": {first}{more}" if skipped else ": there is none"),

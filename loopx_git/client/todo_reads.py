@@ -70,7 +70,7 @@ def _claimable(
     reasons = [(view, why_not(snapshot, view.todo, peer, actor, moment)) for view in found]
     return (
         [view for view, why in reasons if why is None],
-        [Skipped(view.id, why) for view, why in reasons if why is not None],
+        [Skipped.of(view.todo, why) for view, why in reasons if why is not None],
     )
 
 

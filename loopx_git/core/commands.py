@@ -77,10 +77,14 @@ class RenewAll:
 
 @dataclass(frozen=True, slots=True)
 class DropSoftClaim:
-    """Remove the soft claim of a peer that is stale, retired or not registered."""
+    """Remove the soft claim of a peer that is stale, retired or not registered.
+
+    `stays`: the last one leaves the todo in progress, as versions wrote it that did not put it back.
+    """
 
     todo: str
     agent: str
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)

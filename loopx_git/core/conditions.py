@@ -20,6 +20,8 @@ from loopx_git.errors import InvalidState, LoopXError, NotAllowed
 
 #: Longest chain of successors that is followed; a longer one counts as broken.
 CHAIN_MAX = 1000
+#: Longest title in a sentence; `show` has the whole.
+TITLE_MAX = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +37,50 @@ class Unmet:
         return NotAllowed(self.message, hint=self.hint, about=self.about)
 
 
-def dependency(snapshot: Snapshot, todo: Todo) -> Unmet | None:
-    """The first dependency that is not completed.
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """What a todo waits for: the id, why that is not over, the next command, and the todo where it can be read."""
 
-    For a superseded dependency its successor counts. A cancelled or missing one keeps the todo waiting until somebody
-    edits it.
-    """
+    on: str
+    why: str
+    hint: str
+    todo: Todo | None = None
+
+
+def dependency(snapshot: Snapshot, todo: Todo) -> Unmet | None:
+    """The first dependency that is not completed, as a sentence."""
+    found = blocker(snapshot, todo)
+    if found is None:
+        return None
+    named = found.on if found.todo is None else called(found.todo)
+    about: dict[str, object] = {"todo_id": todo.id, "depends_on": found.on}
+    return Unmet(f"{todo.id} waits for {named}, which {found.why}", found.hint, about)
+
+
+def called(todo: Todo) -> str:
+    """A todo as people know it: its alias, or its id, and its title."""
+    title = todo.title if len(todo.title) <= TITLE_MAX else todo.title[: TITLE_MAX - 3] + "..."
+    return f"{todo.alias or todo.id} ({title})"
+
+
+def blocker(snapshot: Snapshot, todo: Todo) -> Blocker | None:
+    """The first dependency that is not completed. A superseded one is judged by its successor; a cancelled or
+    dangling one keeps the todo waiting until somebody edits it."""
     for wanted in todo.depends_on:
         current, seen = wanted, {wanted}
         while True:
             goals = snapshot.goals_of(current)
             if len(goals) != 1:
-                return _waits(todo, current, "does not exist", f"git loopx todo show {todo.id}")
+                return Blocker(current, "does not exist", f"git loopx todo show {todo.id}")
             try:
                 other = snapshot.todo(goals[0], current)
             except InvalidState as error:
-                return _waits(todo, current, f"cannot be read ({error.message})", error.hint)
+                return Blocker(current, f"cannot be read ({error.message})", error.hint)
             if other.status is Status.COMPLETED:
                 break
             if other.status is Status.SUPERSEDED and other.successor and len(seen) < CHAIN_MAX:
                 if other.successor in seen:
-                    return _waits(todo, current, "is superseded in a circle", "git loopx verify")
+                    return Blocker(current, "is superseded in a circle", "git loopx verify", other)
                 current = other.successor
                 seen.add(current)
                 continue
@@ -65,12 +90,8 @@ def dependency(snapshot: Snapshot, todo: Todo) -> Unmet | None:
                     f"open that again: git loopx todo reopen {current}   or change what {todo.id} depends on, "
                     "with --force --reason TEXT: git loopx todo update -h"
                 )
-            return _waits(todo, current, f"is {other.status}", hint)
+            return Blocker(current, f"is {other.status}", hint, other)
     return None
-
-
-def _waits(todo: Todo, on: str, why: str, hint: str) -> Unmet:
-    return Unmet(f"{todo.id} waits for {on}, which {why}", hint, {"todo_id": todo.id, "depends_on": on})
 
 
 def readiness(snapshot: Snapshot, todo: Todo, moment: Moment) -> Unmet | None:

@@ -9,8 +9,10 @@ from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLease, PutPeer
 from loopx_git.core.claim import gone, renewed
 from loopx_git.core.commands import DropSoftClaim, RenewAll
 from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.peer import ClaimMode
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.snapshot import Snapshot
+from loopx_git.core.todo import Status
 from loopx_git.errors import NotAllowed, UsageError
 
 
@@ -52,7 +54,10 @@ def renew_all(snapshot: Snapshot, command: RenewAll, actor: Actor, moment: Momen
 
 
 def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, moment: Moment) -> ChangeSet:
-    """Remove a soft claim whose peer is stale, retired or not registered. Raises NotAllowed for an active peer."""
+    """Remove a soft claim whose peer is stale, retired or not registered. Raises NotAllowed for an active peer.
+
+    The last one puts the todo back to open, if it was in progress under soft claims alone.
+    """
     goal, todo_id = resolve.todo(snapshot, command.todo)
     todo = snapshot.todo(goal, todo_id)
     text = subject(f"soft {todo_id} without {command.agent}")
@@ -69,4 +74,10 @@ def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, mo
             about={"todo_id": todo_id, "agent": command.agent},
         )
     left = tuple(name for name in todo.soft_claims if name != command.agent)
-    return replace(base, writes=(PutTodo(replace(todo, soft_claims=left)),))
+    kept = snapshot.goal(goal)
+    soft = kept is not None and kept.claims is ClaimMode.SOFT and lease.holder is None
+    status = todo.status
+    if soft and not left and status is Status.IN_PROGRESS and not command.stays:
+        # As when the last one takes it back itself: nobody works on it any more.
+        status = Status.OPEN
+    return replace(base, writes=(PutTodo(replace(todo, soft_claims=left, status=status)),))

@@ -7,14 +7,14 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from loopx_git.core import conditions, resolve, scope
+from loopx_git.core import conditions, scope
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held
 from loopx_git.core.lease import Lease, Moment
 from loopx_git.core.peer import Peer
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.todo import Status, Todo
-from loopx_git.errors import InvalidState, NotFound
+from loopx_git.errors import InvalidState
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,17 @@ class Skipped:
 
     todo: str
     why: str
+    #: The todo as people know it; "" where that is not one todo.
+    called: str = ""
+
+    @property
+    def words(self) -> str:
+        """The reason for people: it names the todo by alias and title."""
+        return self.why.replace(self.todo, self.called, 1) if self.called else self.why
+
+    @classmethod
+    def of(cls, todo: Todo, why: str) -> Skipped:
+        return cls(todo.id, why, conditions.called(todo))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +54,14 @@ def waits_for(snapshot: Snapshot, todo: Todo, moment: Moment) -> tuple[Wait, ...
         return ()
     found: list[Wait] = []
     for wanted in todo.depends_on:
-        unmet = conditions.dependency(snapshot, replace(todo, depends_on=(wanted,)))
+        unmet = conditions.blocker(snapshot, replace(todo, depends_on=(wanted,)))
         if unmet is None:
             continue
-        on, why = str(unmet.about["depends_on"]), unmet.message.partition(", which ")[2]
-        try:
-            other = resolve.todo(snapshot, on)
-            named = snapshot.todo(*other)
-        except (NotFound, InvalidState):
-            # What is not there, or cannot be read, has no title; the reason says which of the two it is.
-            found.append(Wait(why, on))
-        else:
-            found.append(Wait(why, on, named.alias, named.title))
+        # What is not there, or cannot be read, has no title; the reason says which of the two it is.
+        named = unmet.todo
+        found.append(
+            Wait(unmet.why, unmet.on) if named is None else Wait(unmet.why, unmet.on, named.alias, named.title)
+        )
     if todo.resume_after is not None and todo.resume_after > moment.now:
         found.append(Wait("resumes later", until=todo.resume_after))
     return tuple(found)
@@ -89,9 +96,10 @@ def loads(snapshot: Snapshot, moment: Moment) -> Mapping[str, set[str]]:
 
 def fitting(
     snapshot: Snapshot, goals: Sequence[str], peer: Peer, actor: Actor, moment: Moment, few: int,
-    without: Container[str] = (),
+    without: Container[str] = (), statuses: Container[str] = (),
 ) -> tuple[list[Todo], list[Skipped]]:  # fmt: skip
     """The best `few` todos that the peer could claim at this moment, and what was passed over on the way.
+    `statuses` narrows it to some of the statuses.
 
     A todo that the caller's own agent holds is passed over too: it is being worked on. So are those in `without`,
     which the caller leaves out for reasons of its own.
@@ -104,9 +112,11 @@ def fitting(
     most = snapshot.policy.claims_max_per_agent
     busy = set() if most is None else loads(snapshot, moment).get(actor.name, set())
     for todo in ranked((todo for goal in goals for todo in snapshot.todos(goal)), actor.name):
+        if statuses and todo.status.value not in statuses:
+            continue
         if todo.status not in (Status.OPEN, Status.IN_PROGRESS):
             if todo.status in (Status.BLOCKED, Status.NEEDS_HUMAN):
-                skipped.append(Skipped(todo.id, f"{todo.id} is {todo.status}"))
+                skipped.append(Skipped.of(todo, f"{todo.id} is {todo.status}"))
             continue
         why = why_not(snapshot, todo, peer, actor, moment)
         if why is None and most is not None and len(busy - {todo.id}) >= most:
@@ -118,7 +128,7 @@ def fitting(
             if len(fits) >= few:
                 break
         else:
-            skipped.append(Skipped(todo.id, why))
+            skipped.append(Skipped.of(todo, why))
     return fits, skipped
 
 

@@ -49,7 +49,7 @@ RULES: dict[str, Rule] = {
     "taken-over": Rule("the commit names {named}, which is no longer current: {after} came after it",
                        "git loopx todo show {todo}", "agree with its current holder"),
     "ended": Rule("the commit names {named}, which ended without completing the todo ({ended})",
-                  "git loopx todo claim {todo}", "then name the new epoch in the commit"),
+                  "git loopx todo show {todo}", "claim it again if it is open, or another one, and name that epoch"),
     "outside": Rule("the commit names {named}, whose scope does not cover this", "git loopx todo show {todo}",
                     "claim a todo whose scope covers it, and name that claim too"),
     "signature": Rule("the commit names {named}, which is not proven: {unproven}", "git config loopx.sign true",

@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
 
 class Free:
-    """A todo that could be claimed; `covers` is how many of the paths its scope covers."""
+    """A todo that could be claimed; `covers` is how many of the paths its scope covers. `soft`: a plain
+    claim of it is a soft claim, which covers no edit."""
 
-    __slots__ = ("alias", "covers", "title", "todo")
+    __slots__ = ("alias", "covers", "soft", "title", "todo")
 
-    def __init__(self, todo: str, alias: str | None, title: str, covers: int) -> None:
-        self.todo, self.alias, self.title, self.covers = todo, alias, title, covers
+    def __init__(self, todo: str, alias: str | None, title: str, covers: int, *, soft: bool) -> None:
+        self.todo, self.alias, self.title, self.covers, self.soft = todo, alias, title, covers, soft
 
     @property
     def command(self) -> str:
         """What claims it."""
-        return f"git loopx todo claim {self.alias or self.todo}"
+        return f"git loopx {'task-lease acquire' if self.soft else 'todo claim'} {self.alias or self.todo}"
 
     def says(self, paths: int) -> str:
         """The sentence of a denial of that many paths."""
@@ -57,4 +58,7 @@ class Finder:
         except LoopXError:
             # The denial stands without a hint; the command that claims reports the same error.
             return None
-        return None if found is None else Free(found[0].id, found[0].alias, found[0].title, found[1])
+        if found is None:
+            return None
+        todo, covers, soft = found
+        return Free(todo.id, todo.alias, todo.title, covers, soft=soft)

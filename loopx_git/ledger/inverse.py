@@ -323,7 +323,7 @@ def _soft(step: Step) -> Decided:
     one, agent = _OneTodo.of(step), step.message.agent
     gone = [name for name in one.old.soft_claims if name not in one.new.soft_claims]
     if gone and gone != [agent]:
-        return DropSoftClaim(one.new.id, gone[0]), step.soon
+        return DropSoftClaim(one.new.id, gone[0], stays=one.new.status is one.old.status), step.soon
     peer = None if step.before.peer(agent) is not None else step.after.peer(agent)
     moment = one.moment(None if peer is None else peer.created_at)
     if agent in one.new.soft_claims:

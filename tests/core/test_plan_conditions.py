@@ -117,7 +117,8 @@ def test_dependencies(others: list[Todo], waits_for: int | None, why: str) -> No
         assert holder(claim(snapshot)) == "alice"
         return
     error = refused(snapshot)
-    assert f"waits for {tid(waits_for)}, which {why}" in error.message
+    named = next((f" ({todo.title})" for todo in others if todo.id == tid(waits_for)), "")
+    assert f"waits for {tid(waits_for)}{named}, which {why}" in error.message
     assert error.about == {"todo_id": tid(1), "depends_on": tid(waits_for)}
 
 

@@ -52,6 +52,17 @@ def test_the_commit_the_edit_and_the_check_name_it_and_its_command_is_granted(si
     assert made.sh(EDIT).returncode == 0
 
 
+def test_a_soft_claim_covers_no_edit_and_the_lease_is_named(site: MakeSite) -> None:
+    made = site(claim="own")
+    made.clone.run("goal", "create", "ideas", "--claims", "soft")
+    todo = add(made, goal_id="ideas").id
+    made.clone.run("todo", "claim", todo)
+    found = finding(made, "docs/d.md")
+    assert (found["rule"], found["next"]) == ("unclaimed", f"git loopx task-lease acquire {todo}")
+    made.clone.run(*shlex.split(found["next"])[2:])
+    assert edits(made, "docs/d.md").returncode == 0
+
+
 def test_a_push_and_a_range_name_it_too(site: MakeSite) -> None:
     made = site(claim="own")
     todo = add(made).id

@@ -17,7 +17,7 @@ _POSITIONAL = {
     "Reason": 2,
     "Rule": 1,
     "Unmet": 1,
-    "_waits": 3,
+    "Blocker": 2,
     "_refuse": 3,
     "Check": 3,
     "Finding": 4,

@@ -76,7 +76,6 @@ LEFT: dict[Key, str] = {
         "coverage/rules.py",
         "git loopx task-lease renew {} --ttl 2h",
     ): "said of a path or a commit; tests/guard and tests/review",
-    ("coverage/rules.py", "git loopx todo claim {}"): "said of a path or a commit; tests/guard and tests/review",
     (
         "coverage/rules.py",
         "git loopx todo claim {} --resume",

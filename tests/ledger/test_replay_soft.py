@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from builders import ALICE, BOB, CAROL, OPERATOR, World, tid
 
-from loopx_git.core.commands import AddTodo, CreateGoal
+from loopx_git.core.commands import AddTodo, Beat, CreateGoal, DropSoftClaim
 from loopx_git.core.lease import Ended, Lease
 from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.core.peer import ClaimMode
@@ -133,6 +133,21 @@ def test_the_last_soft_claim_taken_back_puts_the_todo_back(world: World) -> None
     assert world.todo(1).status is Status.BLOCKED
     assert [said.op for said in world.messages()[-4:]] == ["soft", "soft", "soft", "soft"]
     assert not world.faults()
+
+
+def test_the_last_soft_claim_of_who_is_gone_puts_the_todo_back(world: World) -> None:
+    clone = world.first
+    clone.on(Operation.UPDATE, 0, ALICE, status="in_progress")
+    world.advance(3 * 86400)
+    clone.submit(Beat(), by=CAROL)
+    clone.submit(DropSoftClaim(tid(0), "alice"), by=CAROL)
+    assert (world.todo(0).status, world.todo(0).soft_claims) == (Status.IN_PROGRESS, ("bob",))
+    oid = clone.submit(DropSoftClaim(tid(0), "bob"), by=CAROL).oid
+    assert oid is not None and (world.todo(0).status, world.todo(0).soft_claims) == (Status.OPEN, ())
+    assert not world.faults()
+    # As versions wrote it that left it in progress it is legal too; any other status is not.
+    assert not world.faults(changed(world, oid, status=Status.IN_PROGRESS))
+    assert named(world, changed(world, oid, status=Status.BLOCKED))
 
 
 def test_a_soft_claim_that_is_taken_back_changes_nothing_else(world: World) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from loopx_git.cli.face import ACTOR, Face, command
-from loopx_git.cli.listing import BUDGET, as_lines, as_objects, fields_of
+from loopx_git.cli.listing import fields_of, rendered
 from loopx_git.cli.output import safe
 from loopx_git.core.query import Skipped
 
@@ -48,21 +47,14 @@ def main(
             instead="what NAME holds: git loopx todo list --holder NAME   what NAME could claim: "
             "git loopx todo list --ready --agent NAME",
         )  # fmt: skip
-    chosen = fields_of(fields, as_json=face.output.as_json)
+    fields_of(fields, as_json=face.output.as_json)
     found = face.client.todo.list(
         goal_id=goal_id, status=status, ready=ready, mine=mine, holder=holder, label=label, text=text,
         waiting=waiting, blocked=blocked, archived=archived, limit=limit, fresh=fresh, offline=offline,
     )  # fmt: skip
     for error in found.broken:
         face.output.warn(error.message)
-    lines: list[str] = []
-    objects: list[dict[str, Any]] = []
-    if face.output.as_json:
-        objects, cut = as_objects(found.todos, chosen, budget)
-    else:
-        digits = face.client.todo.short_ids()
-        now = face.client.moment().now
-        lines, cut = as_lines(face.output, found.todos, chosen, now, digits, budget or BUDGET)
+    lines, objects, cut = rendered(face, found.todos, fields, budget)
     left_out = found.left_out + cut
     if not found.todos:
         lines.append(safe(found.nothing) or "no todos")
@@ -81,7 +73,7 @@ def main(
 
 def _passed_over(skipped: Sequence[Skipped], agent: str) -> str:
     """The line about what the agent could not claim now: how many, and the first reasons."""
-    reasons = "; ".join(item.why for item in skipped[:_REASONS])
+    reasons = "; ".join(item.words for item in skipped[:_REASONS])
     more = f"; and {len(skipped) - _REASONS} more" if len(skipped) > _REASONS else ""
     what = "all" if skipped[0].todo == "*" else str(len(skipped))
     return safe(f"left out {what} that {agent} could not claim now: {reasons}{more}")
