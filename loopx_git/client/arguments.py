@@ -201,7 +201,7 @@ KINDS: Mapping[str, Convert] = {
     **dict.fromkeys(("ttl", "interval"), duration),
     **dict.fromkeys(("resume_after", "since"), moment),
     "capabilities": identifiers_or_none,
-    "scope": words,
+    **dict.fromkeys(("scope", "statuses"), words),
     "validate": command,
     "argv": argv,
     **dict.fromkeys(

@@ -56,14 +56,14 @@ def pick(
     client: BaseClient, *, claim: Callable[..., TodoView] | None, agent_id: str | None = None,
     session: str | None = None, goal_id: str | None = None, ttl: Ttl = UNSET,
     dry_run: bool = False, fresh: bool = False, offline: bool = False, before: Before | None = None,
-    status: Sequence[str] = (), limit: int | None = 1,
+    statuses: Sequence[str] = (), limit: int | None = 1,
 ) -> Picked:  # fmt: skip
     """The next todo for the caller. Raises NotFound, with what was passed over, when no todo fits.
 
     `claim` is `client.todo.claim`, or None to only look. With `before`, each todo is prepared before it is claimed,
-    and left out when that fails. `status` narrows the choice; a look shows the best `limit` (None: all).
+    and left out when that fails. `statuses` narrows the choice; a look shows the best `limit` (None: all).
     """
-    for name in status:
+    for name in statuses:
         if name not in ("open", "in_progress"):
             raise UsageError(f"a todo that is {name!r} fits nobody", hint="--status open, or --status in_progress")
     if limit is not None and limit < 1:
@@ -84,7 +84,7 @@ def pick(
         few = min(FEW_MAX, max(FEW_MIN, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
         without = () if before is None else before.without
         most = few if limit == 1 else len(snapshot.all_ids())
-        fits, skipped = fitting(snapshot, goals, peer, actor, client.moment(), most, without, status)
+        fits, skipped = fitting(snapshot, goals, peer, actor, client.moment(), most, without, statuses)
         if not fits and reading.age > 0 and not offline:
             reading = client.read(fresh=True)
             continue

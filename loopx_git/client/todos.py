@@ -112,20 +112,20 @@ class Todos(TodoReads):
     def next(
         self, *, claim: bool = False, agent_id: str | None = None, session: str | None = None,
         goal_id: str | None = None, ttl: Ttl = UNSET, dry_run: bool = False, fresh: bool = False,
-        offline: bool = False, status: Sequence[str] = (), limit: int | None = 1,
+        offline: bool = False, statuses: Sequence[str] = (), limit: int | None = 1,
     ) -> Picked:  # fmt: skip
         """The best todo that fits the caller. With `claim`, claim it.
 
         Candidates are the todos of the best priority, and more after each lost race. `ttl` is in seconds. Raises
         NotFound when no todo fits, Contention when other agents win every race until the time budget ends, UsageError
-        when no agent is set. `status` narrows the choice to open or to in_progress todos. Without `claim`, `best` of
-        the answer has the best `limit` (None: all) that fit.
+        when no agent is set. `statuses` narrows the choice to open or to in_progress todos. Without `claim`, `best`
+        of the answer has the best `limit` (None: all) that fit.
         """
         from loopx_git.client.pick import pick
 
         return pick(
             self._client, claim=self.claim if claim else None, agent_id=agent_id, session=session, goal_id=goal_id,
-            ttl=ttl, dry_run=dry_run, fresh=fresh, offline=offline, status=status, limit=limit,
+            ttl=ttl, dry_run=dry_run, fresh=fresh, offline=offline, statuses=statuses, limit=limit,
         )  # fmt: skip
 
     def release(

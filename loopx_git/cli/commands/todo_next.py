@@ -52,7 +52,7 @@ def main(
     fields_of(fields, as_json=face.output.as_json)
     found = face.client.todo.next(
         claim=claim, goal_id=goal_id, ttl=duration(ttl, "--ttl"), fresh=fresh, offline=offline, dry_run=dry_run,
-        status=status, limit=limit if listed else 1,
+        statuses=status, limit=limit if listed else 1,
     )  # fmt: skip
     if listed:
         _list(face, found, fields, budget)
