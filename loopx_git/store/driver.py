@@ -193,7 +193,7 @@ class Driver:
             if known is not None or around.ledger is not None:
                 raise InvalidState(
                     f"the coordination ref is gone, though the ledger {around.ledger or known} is known here",
-                    hint="check where coordination lives: git loopx sync; a pinned ledger is never begun anew",
+                    hint="check where coordination lives: git loopx config show; a pinned ledger is never begun anew",
                     about={"ledger": around.ledger, "last_tip": known},
                 )
             return fetched

@@ -119,6 +119,15 @@ def test_a_ref_that_is_gone_while_others_are_there_is_an_alarm(place: Place, sta
     assert "gone" in str(place.clone.run("sync", check=16).error["message"])
 
 
+def test_the_next_command_of_a_ref_that_is_gone_does_not_lead_back(ledger: World) -> None:
+    clone = ledger.clone("clone")
+    clone.add("one")
+    ledger.git("update-ref", "-d", COORD, folder=ledger.remote)
+    hint = clone.run("sync", check=16).error["hint"]
+    assert "git loopx config show" in hint and "git loopx sync" not in hint
+    clone.run("config", "show")
+
+
 def test_a_repository_without_any_ref_is_a_fact(place: Place) -> None:
     """It answers as git does, so it is not a page of a proxy: an alarm where a ledger is known, else a beginning."""
     place.world.git("init", "-q", "--bare", "empty.git")
