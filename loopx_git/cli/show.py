@@ -111,7 +111,7 @@ def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
     verb = f"would be {done}" if facts.get("dry_run") else done
     lines = [f"{view.id} {verb}: {safe(view.todo.title)}"]
     if facts.get("goes_on"):
-        lines.append(f"  your {facts['goes_on']} of it goes on")
+        lines.append(f"  your {facts['goes_on']} of it stays")
     if facts.get("without_claim") and view.holder is not None:
         lines.append(f"  {safe(view.holder)} holds it (epoch {view.epoch}) and learns of it at the next renewal")
     if facts.get("found"):

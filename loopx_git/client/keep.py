@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 UNBOUND_EVERY = 3600.0
 #: Endings that only the holder itself can have brought about without raising the epoch.
 _OWN_ENDINGS = frozenset({Ended.RELEASED, Ended.COMPLETED, Ended.SUPERSEDED, Ended.CANCELLED})
-#: What a renewal or a look may fail with although the claim still stands.
+#: Errors of a renewal or a look that do not mean that the claim is lost.
 _UNKNOWN = (RemoteFailure, OutcomeUnknown, Contention)
 
 

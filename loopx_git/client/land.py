@@ -244,8 +244,8 @@ def _pre_push(client: BaseClient, code: Code, lease: Lease, actor: Actor, sink: 
     client.connection.begin_again()
     if done.code or done.timed_out:
         raise NotAllowed(
-            f"the pre-push hook refused (it ended with {done.code}); nothing has landed and the claim still stands",
-            hint="mend what it says and land again",
+            f"the pre-push hook refused (it ended with {done.code}); nothing has landed and you still hold the claim",
+            hint="fix what it reports, then land again",
             about={"hook": hook, "exit": done.code},
         )
 

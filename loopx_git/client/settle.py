@@ -65,7 +65,7 @@ def parse(text: str) -> Table:
         if match[1] is None:
             name = rule.partition("=")[0]
             if name in rest and number < len(given):
-                raise UsageError(f"{name!r} stands twice", hint="name each code once")
+                raise UsageError(f"{name!r} is given twice", hint="name each code once")
             rest.setdefault(name, outcome)
             continue
         low, high = int(match[1]), int(match[2] or match[1])

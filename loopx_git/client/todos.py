@@ -86,7 +86,7 @@ class Todos(TodoReads):
     ) -> Sequence[TodoView]:  # fmt: skip
         """Claim several todos with one push, all or nothing. `ttl` is in seconds. Raises what `todo.claim` raises."""
         if soft and (resume or exclusive or ttl is not UNSET):
-            raise UsageError("a soft claim has no ttl and takes over nothing", hint="leave out --ttl and --resume")
+            raise UsageError("a soft claim has no ttl and takes no claim over", hint="leave out --ttl and --resume")
         operation = Operation.SOFT if soft else Operation.RESUME if resume else Operation.CLAIM
         commands = [OnTodo(operation, todo, goal_id, ttl=ttl, exclusive=exclusive) for todo in todo_ids]
         actor = self._client.connection.actor(agent_id, session)
@@ -206,7 +206,7 @@ class Todos(TodoReads):
         if more:
             raise UsageError(
                 "completing takes the claim and changes nothing else",
-                hint="first what is to change, by an update without the status; see: git loopx todo complete -h",
+                hint="first change the fields by an update without the status; see: git loopx todo complete -h",
             )
         return self.complete(todo_id, **settings)
 

@@ -55,7 +55,7 @@ def validate(
     if done.timed_out:
         raise NotAllowed(
             f"{_shown(argv)} did not end within {timeout:.0f} s and was stopped; {lease.todo} stays as it was",
-            hint="mend what it says, and complete the todo again",
+            hint="fix what it reports, then complete the todo again",
             about=about,
         )
     if done.code:
@@ -63,7 +63,7 @@ def validate(
         last = done.tail.decode("utf-8", "replace").strip().splitlines()[-5:]
         raise NotAllowed(
             f"{_shown(argv)} {how}; {lease.todo} stays as it was" + (": " + " | ".join(last) if last else ""),
-            hint="mend what it says, and complete the todo again",
+            hint="fix what it reports, then complete the todo again",
             about={**about, "exit": done.code},
         )
 

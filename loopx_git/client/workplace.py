@@ -172,11 +172,11 @@ class _Desk:
         folder, repository = self.folder, self.client.connection.repository
         look = f"look at it: ls -la {shlex.quote(folder)}"
         if os.path.islink(folder) or not os.path.isdir(folder):
-            raise self.bad(f"{folder} is in the way: it is not a folder", look)
+            raise self.bad(f"{folder} cannot be used: it is not a folder", look)
         top, common = self._inside("--show-toplevel"), self._inside("--git-common-dir")
         mine = os.path.realpath(repository.common_dir)
         if not top or os.path.realpath(top) != os.path.realpath(folder) or os.path.realpath(common) != mine:
-            raise self.bad(f"{folder} is in the way: it is not a worktree of this repository", look)
+            raise self.bad(f"{folder} cannot be used: it is not a worktree of this repository", look)
         head = _git(self.client, ["symbolic-ref", "--quiet", "HEAD"], folder=folder).text.strip()
         if head != f"refs/heads/{name}":
             on = head.removeprefix("refs/heads/") or "no branch"

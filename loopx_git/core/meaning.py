@@ -79,7 +79,7 @@ def check_soft(command: OnTodo, todo: Todo, hold: Hold, row: Row) -> None:
         )
     if Effect.SOFT_REMOVE in row.effects and command.status not in (None, todo.status):
         raise NotAllowed(
-            f"a soft claim of {todo.id} is taken back without a status: its lease decides, or others' soft claims do",
+            f"a soft claim of {todo.id} is removed without a status: its lease or other soft claims decide it",
             hint="leave out --status",
             about={"todo_id": todo.id},
         )

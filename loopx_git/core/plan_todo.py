@@ -303,7 +303,7 @@ class _Grant:
         peer = self.snapshot.peer(self.actor.name)
         if peer is None or peer.agent != self.actor.name or peer.status is PeerStatus.RETIRED:
             raise NotAllowed(
-                f"{self.actor.name} is not a registered peer, and a note without the claim is for peers",
+                f"{self.actor.name} is not a registered peer, and only a peer may add a note without the claim",
                 hint=f"git loopx peer register {self.actor.name}"
                 if peer is None
                 else f"git loopx peer show {peer.agent}",

@@ -54,7 +54,7 @@ def todo(snapshot: Snapshot, given: str, goal_given: str | None = None) -> tuple
     """(goal, todo id) of a full id, a unique prefix of four or more digits, or an alias.
 
     Errors: UsageError when `given` can be none of these, NotFound when nothing or more than one fits,
-    InvalidState when one id lies under two goals.
+    InvalidState when one id is in two goals.
     """
     found = _full_id(snapshot, given)
     goals = snapshot.goals_of(found)
@@ -62,7 +62,7 @@ def todo(snapshot: Snapshot, given: str, goal_given: str | None = None) -> tuple
         raise NotFound(f"there is no todo {found}", hint="git loopx todo list", about={"todo_id": found})
     if len(goals) > 1:
         raise InvalidState(
-            f"{found} lies under two goals: {', '.join(goals)}",
+            f"{found} is in two goals: {', '.join(goals)}",
             hint="git loopx verify",
             about={"todo_id": found},
         )
@@ -113,7 +113,7 @@ def _not_found(snapshot: Snapshot, given: str) -> NotFound:
     ]  # fmt: skip
     if begun:
         return NotFound(
-            f"there is no todo {given!r}: no alias is spelt so, and a prefix of an id has 4 hex digits or more",
+            f"there is no todo {given!r}: no alias has this spelling, and a prefix of an id has 4 hex digits or more",
             hint=f"git loopx todo show {begun[0].removeprefix('todo_')}" if len(begun) == 1
             else "give 4 digits of the id or more: git loopx todo list",
             about={"candidates": begun[:20]},

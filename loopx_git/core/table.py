@@ -171,7 +171,7 @@ REASONS: Mapping[str, Reason] = {
     ),
     "late": Reason(
         12,
-        "your claim of {todo} (epoch {epoch}) is past its deadline; {holder} still stands in the record",
+        "your claim of {todo} (epoch {epoch}) is past its deadline; the record still names {holder}",
         "git loopx task-lease renew {todo}",
     ),
     "not_yours": Reason(
@@ -186,7 +186,7 @@ REASONS: Mapping[str, Reason] = {
     ),
     "only_soft": Reason(
         12,
-        "{todo} is yours softly only: nobody has its lease (epoch {epoch}, status {status})",
+        "you have only a soft claim of {todo}, and nobody holds its lease (epoch {epoch}, status {status})",
         "git loopx task-lease acquire {todo}",
     ),
     "not_held_ended": Reason(
@@ -199,7 +199,7 @@ REASONS: Mapping[str, Reason] = {
     ),
     "ended": Reason(15, "{todo} is {status}", "git loopx todo list --ready"),
     "needs_human": Reason(
-        15, "{todo} is needs_human and cannot be completed as it is", "git loopx todo update {todo} --status open"
+        15, "{todo} needs a human and cannot be completed yet", "git loopx todo update {todo} --status open"
     ),
     "use_update": Reason(
         15, "{todo} is yours and {status}", "git loopx todo update {todo} --status open"

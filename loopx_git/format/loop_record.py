@@ -106,7 +106,7 @@ def _why_no_time(value: str) -> str | None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     keys = [key for key, _ in pairs]
     if len(set(keys)) != len(keys):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key is there twice")
     return dict(pairs)
 
 

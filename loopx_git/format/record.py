@@ -107,7 +107,7 @@ def load(data: bytes, todo: str, *, name: str) -> Lease:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     keys = [key for key, _ in pairs]
     if len(set(keys)) != len(keys):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key is there twice")
     return dict(pairs)
 
 

@@ -109,7 +109,7 @@ class TreeSnapshot:
         data, put_away = self.tree.blob(live), self.tree.blob(archived)
         if data is not None and put_away is not None:
             raise InvalidState(
-                f"{todo} lies both in todos and in the archive of {goal}",
+                f"{todo} is both in todos and in the archive of {goal}",
                 hint="git loopx verify",
                 about={"todo_id": todo, "file": live},
             )

@@ -219,7 +219,7 @@ def not_forward(code: Code, about: Mapping[str, Any]) -> NotAllowed:
     """The error for a branch with commits that the code does not contain."""
     return NotAllowed(
         f"{code.oid[:12]} is not a fast-forward of {code.branch}: that branch has moved on; nothing has landed and "
-        "the claim still stands",
+        "you still hold the claim",
         hint=f"bring your work up to date (git fetch, then rebase or merge {code.branch}) and land again",
         about=about,
     )

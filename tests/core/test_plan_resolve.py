@@ -115,7 +115,7 @@ def test_one_id_under_two_goals(archived: bool) -> None:
     twin = todo(FIRST, goal="other", archived=archived, status=Status.COMPLETED)
     snapshot = state(goal_of("other"), todo(FIRST), twin)
     for given in (FIRST, "ab12"):
-        with pytest.raises(InvalidState, match=f"{FIRST} lies under two goals: main, other"):
+        with pytest.raises(InvalidState, match=f"{FIRST} is in two goals: main, other"):
             resolve.todo(snapshot, given, "main")
 
 

@@ -184,7 +184,7 @@ def test_a_holder_needs_both_times() -> None:
         (b"{}\n", 1, "must have exactly the keys"),
         (HELD.replace(b'"seq": 2,\n', b""), 1, "must have exactly the keys"),
         (HELD.replace(b'"seq": 2,\n', b'"seq": 2,\n"sex": 2,\n'), 1, "must have exactly the keys"),
-        (HELD.replace(b'"seq": 2,\n', b'"seq": 2,\n"seq": 2,\n'), 1, "a key stands twice"),
+        (HELD.replace(b'"seq": 2,\n', b'"seq": 2,\n"seq": 2,\n'), 1, "a key is there twice"),
         (HELD.replace(b'"seq": 2,\n', b'"seq": NaN,\n'), 1, "NaN is not a number"),
         (HELD.replace(b'"seq": 2,\n', b'"seq": Infinity,\n'), 1, "Infinity is not a number"),
         (HELD.replace(b'"seq": 2,\n', b'"seq": 02,\n'), 8, "not a JSON object"),
