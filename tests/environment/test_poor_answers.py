@@ -87,7 +87,7 @@ def place(ledger: World) -> Iterator[Place]:
 def test_a_page_in_place_of_the_repository_says_nothing_of_the_ref(place: Place, answer: Answer) -> None:
     place.weather.answer = answer
     assert "cannot be read" in str(place.clone.run("sync", check=14).error["message"])
-    message = place.claim(14)
+    message = place.claim(14, "--timeout", "3")
     assert "gone" not in message and not place.pending()
     assert place.clone.run("todo", "list").json["todos"], "a reader shows what it has"
     place.weather.answer = None
