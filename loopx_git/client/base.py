@@ -269,7 +269,7 @@ class BaseClient:
 
     def _note_failed_look(self, why: str) -> None:
         """For the next readers of this clone. One that cannot be noted is looked for again: nothing else depends on
-        it, and a clone that can only be read is no error."""
+        it, and a clone that can only be read raises nothing."""
         from loopx_git.store.lock import write_file
 
         now = self.connection.hooks.clock.wall().timestamp()

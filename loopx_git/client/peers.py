@@ -55,7 +55,7 @@ class Peers:
         Raises NotFound when there is no such peer, NotAllowed when it is retired or still holds claims.
         """
         if status not in set(PeerStatus):
-            raise UsageError(f"status={status!r} is no status of a peer", hint="one of " + ", ".join(PeerStatus))
+            raise UsageError(f"status={status!r} is not a status of a peer", hint="one of " + ", ".join(PeerStatus))
         status = PeerStatus(status)
         actor = self._client.connection.actor(agent_id)
         command = SetPeerStatus(agent, status)

@@ -33,6 +33,7 @@ class Skipped:
 
     @classmethod
     def of(cls, todo: Todo, why: str) -> Skipped:
+        """The todo that was passed over, with its alias and title."""
         return cls(todo.id, why, conditions.called(todo))
 
 
