@@ -16,13 +16,14 @@ from typing import Any
 from loopx_git.client.base import fingerprint
 from loopx_git.core.change import Actor, ChangeSet
 from loopx_git.core.commands import AddTodo, Command, Init, OnTodo, RegisterPeer
-from loopx_git.core.lease import Ended, Lease, Moment
+from loopx_git.core.lease import Clocks, Ended, Lease
 from loopx_git.core.peer import Goal, Peer
 from loopx_git.core.policy import Policy
 from loopx_git.core.table import Operation
 from loopx_git.core.times import to_milliseconds
 from loopx_git.core.todo import Status, Todo
-from loopx_git.format import files, layout, message, policy_file, record, version
+from loopx_git.format import files, layout, message, policy_file, version
+from loopx_git.format import lease_record as record
 from loopx_git.ledger.commits import Commit, Draft, Signature
 from loopx_git.ledger.encode import encode, message_of
 from loopx_git.ledger.group import plan_group
@@ -30,8 +31,8 @@ from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.tree import MemoryTree
 from loopx_git.ledger.validation import Checker, Fault
 from loopx_git.store.base import Publisher
-from loopx_git.store.driver import Job, Surroundings, author_of
-from loopx_git.store.ledger import Answer, Ledger, not_initialised
+from loopx_git.store.driver import Job, TransactionContext, author_of
+from loopx_git.store.ledger import Ledger, SubmitResult, not_initialised
 from loopx_git.store.memory import MemoryObjects, MemoryPublisher, MemoryRemote
 from loopx_git.store.pending import NoPending
 from loopx_git.store.transaction import Limits
@@ -169,7 +170,7 @@ class Clone:
         self.clock = FakeClock(world.start)
         self.pending = NoPending()
         self.publisher = publisher or MemoryPublisher(world.remote)
-        self.around = Surroundings(
+        self.context = TransactionContext(
             objects=world.objects,
             publisher=self.publisher,
             pending=self.pending,
@@ -180,22 +181,24 @@ class Clone:
             program="0.0.test",
             memo=world.memo,
         )
-        self.ledger = Ledger(self.around, None)
+        self.ledger = Ledger(self.context, None)
 
     def job(self, commands: Sequence[Command], by: Actor, *, dry_run: bool = False, **limits: float) -> Job:
-        def decide(snapshot: TreeSnapshot | None, moment: Moment, request: str) -> tuple[ChangeSet, ...]:
+        def decide(snapshot: TreeSnapshot | None, clocks: Clocks, request: str) -> tuple[ChangeSet, ...]:
             if snapshot is None and not isinstance(commands[0], Init):
                 raise not_initialised()
-            return plan_group(snapshot, commands, by, moment, request)
+            return plan_group(snapshot, commands, by, clocks, request)
 
         words = type(commands[0]).__name__
         return Job(decide, by, fingerprint(commands, by), words, Limits(**limits), dry_run)
 
-    def submit(self, *commands: Command, by: Actor = OPERATOR, dry_run: bool = False, **limits: float) -> Answer:
+    def submit(
+        self, *commands: Command, by: Actor = OPERATOR, dry_run: bool = False, **limits: float
+    ) -> SubmitResult:
         """Publish a group of commands through the ledger."""
         return self.ledger.submit(self.job(commands, by, dry_run=dry_run, **limits))
 
-    def on(self, operation: Operation, todo: int | str, by: Actor, **fields: Any) -> Answer:
+    def on(self, operation: Operation, todo: int | str, by: Actor, **fields: Any) -> SubmitResult:
         """One operation on one todo."""
         return self.submit(OnTodo(operation, tid(todo) if isinstance(todo, int) else todo, **fields), by=by)
 
@@ -265,7 +268,7 @@ class World:
         """The commit of a command on any parent, planned but never pushed; its id."""
         snapshot = self.snapshot(parent)
         request = request or hashlib.sha256(f"{parent} {command} {by}".encode()).hexdigest()[:32]
-        (change,) = plan_group(snapshot, [command], by, Moment(when), request)
+        (change,) = plan_group(snapshot, [command], by, Clocks(when), request)
         assert change.writes, change.facts
         text = message.dump(message_of(change, request=request, nonce="b" * 32, program="0.0.test"))
         draft = Draft(encode(change, snapshot.tree), text, author_of(by, COMMITTER), COMMITTER, when)

@@ -11,7 +11,7 @@ from pathlib import Path
 from clones import Clone, World, plant
 
 from loopx_git.client.client import Client
-from loopx_git.client.connect import Hooks
+from loopx_git.client.connect import Overrides
 from loopx_git.guard import refresh
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.install import install
@@ -113,7 +113,7 @@ def hold(clone: Clone, claim: str, scope: tuple[str, ...] = ("/src/",), title: s
     if claim == "none":
         return todo
     # A claim of yesterday: both clocks were a day behind when it was made.
-    hooks = Hooks(clock=SystemClock(offset=-86400, slept=-86400)) if claim == "lapsed" else None
+    hooks = Overrides(clock=SystemClock(offset=-86400, slept=-86400)) if claim == "lapsed" else None
     agent = "bob" if claim == "other" else "alice"
     Client(clone.path, clone.env, {"agent": agent}, hooks).todo.claim(todo)
     if hooks is not None:

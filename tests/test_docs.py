@@ -14,7 +14,7 @@ import pytest
 from commands_page import page as commands_page
 from rules_page import page as rules_page
 
-from loopx_git.core.table import Effect, Hold, Operation
+from loopx_git.core.table import Effect, HoldState, Operation
 from loopx_git.errors import BY_CODE
 
 ROOT = Path(__file__).parent.parent
@@ -125,7 +125,7 @@ def test_the_rules_page_is_made_from_the_table() -> None:
     text = (DOCS / "rules.md").read_text("utf-8")
     assert text == rules_page(), wanted
     assert all(f"\n## {operation.value}\n" in text for operation in Operation)
-    assert all(f"| {word.value} |" in text for kind in (Hold, Effect) for word in kind)
+    assert all(f"| {word.value} |" in text for kind in (HoldState, Effect) for word in kind)
 
 
 def test_the_commands_page_is_made_from_the_program() -> None:

@@ -58,7 +58,7 @@ CLOCKS = {"now", "utcnow", "today"}
 
 SPAWNER = "store/process.py"
 # Processes that are not git: the command of `run`, the demo's agents.
-SPAWNERS = {SPAWNER, "store/child.py", "cli/demo/stage.py"}
+SPAWNERS = {SPAWNER, "store/process_group.py", "cli/demo/stage.py"}
 SPAWNING_MODULES = {"subprocess", "multiprocessing", "pty"}
 SPAWNING_CALLS = (
     "os.system", "os.popen", "os.fork", "os.exec", "os.spawn", "os.posix_spawn", "asyncio.create_subprocess",
@@ -245,7 +245,7 @@ def only_the_store_reaches_into_the_ledger(module: Module) -> list[str]:
     return [
         found(module, node.lineno, f"{ast.unparse(node)}: ask the ledger for it")
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Attribute) and node.attr == "around"
+        if isinstance(node, ast.Attribute) and node.attr == "context" and ast.unparse(node.value).endswith("ledger")
     ]
 
 
@@ -332,8 +332,8 @@ OFFENDERS: dict[Rule, list[tuple[str, str]]] = {
         ("client/a.py", "import asyncio\nasyncio.create_subprocess_exec('git')"),
     ],
     only_the_store_reaches_into_the_ledger: [
-        ("client/a.py", "def f(ledger): return ledger.around.objects"),
-        ("review/a.py", "def f(client):\n    around = client.connection.ledger.around"),
+        ("client/a.py", "def f(ledger): return ledger.context.objects"),
+        ("review/a.py", "def f(client):\n    context = client.connection.ledger.context"),
     ],
     names_say_something: [
         (path, "") for path in ("core/utils.py", "helpers.py", "cli/misc.py", "client/common/__init__.py")
@@ -350,8 +350,8 @@ INNOCENT = [
     ("format/a.py", "import yaml\nimport frontmatter\nfrom loopx_git.core import ids\nStatus.open"),
     ("store/a.py", "import fcntl\nimport os\nimport pygit2\nimport time\nos.open('x', 0)"),
     ("store/a.py", "from loopx_git.version import __version__\nsubprocess_timeout = 3\nf(subprocess_timeout)"),
-    ("store/a.py", "def f(ledger): return ledger.around.objects"),
-    ("client/a.py", "around = 1\ndef f(ledger): return ledger.objects"),
+    ("store/a.py", "def f(ledger): return ledger.context.objects"),
+    ("client/a.py", "context = 1\ndef f(ledger): return ledger.objects"),
     ("store/process.py", "import subprocess\ndef f(env, input): subprocess.run([], env=env, input=input)"),
     ("client/a.py", "from ..store import base\nfrom ..core.plan import plan\nself.print('x')"),
     ("review/a.py", "import git\nfrom ..client import LoopXClient"),
@@ -429,6 +429,25 @@ def test_the_circle_rule_fires() -> None:
     ]
     assert circles(modules) == [["core/a.py", "core/b.py", "core/c.py"]]
     assert circles(modules[:2] + modules[3:]) == []
+
+
+def repeated_classes(modules: list[Module]) -> dict[str, list[str]]:
+    """Names of top-level classes that stand for more than one thing, with the modules that define them."""
+    defined: dict[str, list[str]] = {}
+    for module in modules:
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, []).append(module.path)
+    return {name: paths for name, paths in defined.items() if len(paths) > 1}
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    assert repeated_classes(MODULES) == {}
+
+
+def test_the_class_rule_fires() -> None:
+    modules = [Module("core/a.py", "class A: ..."), Module("store/a.py", "class A: ...\nclass B: ...")]
+    assert repeated_classes(modules) == {"A": ["core/a.py", "store/a.py"]}
 
 
 def median_is_too_large(modules: list[Module]) -> bool:

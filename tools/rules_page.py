@@ -7,7 +7,7 @@ from loopx_git.core.table import (
     FORCEABLE,
     HOLD_WORDS,
     REASONS,
-    Hold,
+    HoldState,
     Operation,
     Verdict,
     look_up,
@@ -46,7 +46,7 @@ def page() -> str:
 
 
 def _table(operation: Operation, forced: bool) -> str:
-    holds = list(Hold)
+    holds = list(HoldState)
     lines = ["| status | " + " | ".join(hold.value for hold in holds) + " |\n", "|---" * (len(holds) + 1) + "|\n"]
     for status in Status:
         cells = " | ".join(_cell(operation, status, hold, forced) for hold in holds)
@@ -54,7 +54,7 @@ def _table(operation: Operation, forced: bool) -> str:
     return "".join(lines)
 
 
-def _cell(operation: Operation, status: Status, hold: Hold, forced: bool) -> str:
+def _cell(operation: Operation, status: Status, hold: HoldState, forced: bool) -> str:
     row = look_up(operation, status, hold, forced)
     if row.verdict is Verdict.REFUSE:
         return f"{row.code} {row.reason}"

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopx_git.client.connect import Hooks
+    from loopx_git.client.connect import Overrides
 
 
 def main(name: str, args: Sequence[str]) -> int:
@@ -21,7 +21,7 @@ def main(name: str, args: Sequence[str]) -> int:
     Our own error blocks like a denial, because silence would let the edit pass.
     """
     try:
-        code, lines = hook.run(name, args, folder=os.getcwd(), env=os.environ, stdin=_stdin, hooks=_hooks())
+        code, lines = hook.run(name, args, folder=os.getcwd(), env=os.environ, stdin=_stdin, overrides=_hooks())
     except Exception as error:
         return _failed(name, error)
     if lines:
@@ -54,7 +54,7 @@ def _stdin() -> str:
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
 
 
-def _hooks() -> Hooks | None:
+def _hooks() -> Overrides | None:
     if "LOOPX_NOW" not in os.environ:
         return None
     from loopx_git.guard.clock import hooks_of

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from loopx_git.cli.command_context import HELP, root_options
 from loopx_git.cli.commands.registry import COMMANDS, GROUPS
-from loopx_git.cli.face import HELP, root_options
 from loopx_git.cli.output import Output, not_printed, wants_color
 from loopx_git.cli.streams import unprinted
 from loopx_git.errors import InternalError, Interrupted, LoopXError, UsageError

@@ -12,18 +12,18 @@ import signal
 from collections.abc import Mapping
 from dataclasses import replace
 
-from loopx_git.client.connect import Hooks
+from loopx_git.client.connect import Overrides
 from loopx_git.errors import UsageError
 from loopx_git.guard.clock import clock_of
 
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
 
-def with_testing(hooks: Hooks, environ: Mapping[str, str]) -> Hooks:
+def with_testing(overrides: Overrides, environ: Mapping[str, str]) -> Overrides:
     """The hooks with the clock and the failpoint that the environment asks for."""
     now = environ.get("LOOPX_NOW")
     if now:
-        hooks = replace(hooks, clock=clock_of(now))
+        overrides = replace(overrides, clock=clock_of(now))
     point = environ.get("LOOPX_FAILPOINT")
     if point:
         name, _, what = point.partition("=")
@@ -34,5 +34,5 @@ def with_testing(hooks: Hooks, environ: Mapping[str, str]) -> Hooks:
             if step == name:
                 os.kill(os.getpid(), _SIGNALS[what])
 
-        hooks = replace(hooks, failpoint=fail)
-    return hooks
+        overrides = replace(overrides, failpoint=fail)
+    return overrides

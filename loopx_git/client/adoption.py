@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.core.change import Actor, ChangeSet, Op
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.ledger.adoption import Adoption, plan_adoption
 from loopx_git.ledger.snapshot import TreeSnapshot
@@ -14,7 +14,7 @@ from loopx_git.ledger.tree import Tree
 
 if TYPE_CHECKING:
     from loopx_git.client.connect import Connection
-    from loopx_git.store.ledger import Answer
+    from loopx_git.store.ledger import SubmitResult
 
 
 class _Asked(NotAllowed):
@@ -33,15 +33,15 @@ def adopt(
     from loopx_git.store.ledger import not_initialised
     from loopx_git.store.transaction import Limits
 
-    def plan(good: TreeSnapshot, foreign: Tree, changed: Sequence[str], moment: Moment, request: str) -> ChangeSet:
-        planned: Adoption = plan_adoption(good, foreign, changed, actor, moment, request, discard=discard)
+    def plan(good: TreeSnapshot, foreign: Tree, changed: Sequence[str], clocks: Clocks, request: str) -> ChangeSet:
+        planned: Adoption = plan_adoption(good, foreign, changed, actor, clocks, request, discard=discard)
         if only_safe and not planned.is_safe:
             raise _Asked(
                 "these foreign commits are adopted only when somebody asks for it", hint="git loopx adopt -h"
             )
         return planned.change
 
-    def nothing(snapshot: TreeSnapshot | None, moment: Moment, request: str) -> tuple[ChangeSet, ...]:
+    def nothing(snapshot: TreeSnapshot | None, clocks: Clocks, request: str) -> tuple[ChangeSet, ...]:
         if snapshot is None:
             raise not_initialised()
         return (ChangeSet(Op.ADOPT, actor, "", facts={"adopted": False, "admitted": [], "undone": []}),)
@@ -55,7 +55,7 @@ def adopt(
         dry_run=dry_run,
         adopt=plan,
     )
-    answer: Answer = connection.ledger.submit(job)
+    answer: SubmitResult = connection.ledger.submit(job)
     return {**answer.facts[0], "tip": answer.tip, "commit": answer.oid}
 
 

@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client import claims_writer
-from loopx_git.client.connect import Connection, Hooks
+from loopx_git.client.connect import Connection, Overrides
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core.change import Actor, place_of
 from loopx_git.core.claim import state_of
 from loopx_git.core.commands import AddTodo, Command, OnTodo
-from loopx_git.core.lease import Lease, Moment, expires_at
+from loopx_git.core.lease import Clocks, Lease, expires_at
 from loopx_git.core.todo import Todo
 from loopx_git.errors import (
     Contention,
@@ -33,7 +33,7 @@ from loopx_git.errors import (
 if TYPE_CHECKING:
     from loopx_git.ledger.snapshot import TreeSnapshot
     from loopx_git.store.base import Publisher
-    from loopx_git.store.ledger import Answer
+    from loopx_git.store.ledger import SubmitResult
 
 
 #: How long a reader waits for another command of the clone, or for a slow remote, before it shows what it has.
@@ -59,9 +59,9 @@ class BaseClient:
         folder: str | os.PathLike[str],
         env: Mapping[str, str],
         flags: Mapping[str, Any] | None = None,
-        hooks: Hooks | None = None,
+        overrides: Overrides | None = None,
     ) -> None:
-        self.connection = Connection(os.fspath(folder), env, flags or {}, hooks)
+        self.connection = Connection(os.fspath(folder), env, flags or {}, overrides)
         #: Set for a person who reads: what was fetched seconds ago is fetched again, unless sync.max_age was set.
         self.prompt = False
         #: What was read last.
@@ -71,7 +71,7 @@ class BaseClient:
         """A second access to the same repository with the same settings, for another thread: object stores are
         not shared between threads."""
         connection = self.connection
-        return BaseClient(connection.repository.cwd, connection.env, connection.flags, connection.hooks)
+        return BaseClient(connection.repository.cwd, connection.env, connection.flags, connection.overrides)
 
     # -- reading
 
@@ -104,7 +104,7 @@ class BaseClient:
             return Reading(tip, 0.0, tuple(ledger.notes))
         if known is not None and (failed := self._failed_look()) is not None:
             return Reading(known, age, (f"{failed}; {_old(age)}",))
-        began = self.connection.hooks.clock.counting()
+        began = self.connection.overrides.clock.counting()
         try:
             left = self.connection.left
             fetched = ledger.refresh(left if known is None else min(left, wait))
@@ -119,7 +119,7 @@ class BaseClient:
                     f"the coordination ref cannot be read: {fetched.error}",
                     hint="check the remote and your access: git ls-remote",
                 )
-            if self.connection.hooks.clock.counting() - began >= _SLOW:
+            if self.connection.overrides.clock.counting() - began >= _SLOW:
                 self._note_failed_look(fetched.error)
             warning = f"the remote cannot be read ({fetched.error}); {_old(age)}"
             return Reading(known, age, (warning,))
@@ -140,9 +140,9 @@ class BaseClient:
         """The state at the tip of a reading."""
         return self.connection.ledger.snapshot(reading.tip)
 
-    def moment(self) -> Moment:
+    def clocks(self) -> Clocks:
         """The time now, as the rules need it."""
-        return self.connection.moment()
+        return self.connection.clocks()
 
     def view(self, snapshot: TreeSnapshot, goal: str, todo: str, **more: Any) -> TodoView:
         """One todo with its lease, its state by the wall clock."""
@@ -151,7 +151,7 @@ class BaseClient:
     def view_of(self, snapshot: TreeSnapshot, todo: Todo, lease: Lease | None, **more: Any) -> TodoView:
         """A todo and its record, both already read."""
         known = lease or Lease(todo.id)
-        shown = LeaseView(known, state_of(known, snapshot, self.moment()), expires_at(known))
+        shown = LeaseView(known, state_of(known, snapshot, self.clocks()), expires_at(known))
         return TodoView(todo, shown, **more)
 
     # -- writing
@@ -159,7 +159,7 @@ class BaseClient:
     def submit(
         self, commands: Sequence[Command], actor: Actor, *, dry_run: bool = False, words: str = "",
         publisher: Publisher | None = None,
-    ) -> Answer:  # fmt: skip
+    ) -> SubmitResult:  # fmt: skip
         """Publish a group of commands, all or nothing; the answer's `facts` has an entry for each.
 
         `publisher` replaces the ledger's own for this publication.
@@ -170,10 +170,10 @@ class BaseClient:
         from loopx_git.store.system import noted
         from loopx_git.store.transaction import Limits
 
-        def decide(snapshot: TreeSnapshot | None, moment: Moment, request: str) -> Any:
+        def decide(snapshot: TreeSnapshot | None, clocks: Clocks, request: str) -> Any:
             if snapshot is None and not _begins(commands):
                 raise not_initialised()
-            return plan_group(snapshot, commands, actor, moment, request)
+            return plan_group(snapshot, commands, actor, clocks, request)
 
         self.connection.offline = False
         ledger = self.connection.ledger
@@ -212,7 +212,7 @@ class BaseClient:
                     keep()
         return answer
 
-    def confirm(self, answer: Answer, actor: Actor) -> None:
+    def confirm(self, answer: SubmitResult, actor: Actor) -> None:
         """Raise NotYourClaim (12), with the epoch that was the caller's, when the claim has ended since it landed.
 
         That can happen when the landing was found in history and not acknowledged.
@@ -245,7 +245,7 @@ class BaseClient:
             stamp = os.stat(os.path.join(self.connection.repository.home, "fetched")).st_mtime
         except FileNotFoundError:
             return float("inf")
-        return max(0.0, self.connection.hooks.clock.wall().timestamp() - stamp)
+        return max(0.0, self.connection.overrides.clock.wall().timestamp() - stamp)
 
     @property
     def _failed_path(self) -> str:
@@ -258,7 +258,7 @@ class BaseClient:
             status = os.lstat(self._failed_path)
         except FileNotFoundError:
             return None
-        now = self.connection.hooks.clock.wall().timestamp()
+        now = self.connection.overrides.clock.wall().timestamp()
         ago = now - status.st_mtime
         if not 0.0 <= ago <= _NO_LOOK or now - self._age() > status.st_mtime:
             return None
@@ -272,14 +272,14 @@ class BaseClient:
         it, and a clone that can only be read raises nothing."""
         from loopx_git.store.lock import write_file
 
-        now = self.connection.hooks.clock.wall().timestamp()
+        now = self.connection.overrides.clock.wall().timestamp()
         with suppress(OSError, InvalidState):
             write_file(self._failed_path, why.encode("utf-8", "replace")[:_REASON_MAX])
             os.utime(self._failed_path, (now, now), follow_symlinks=False)
 
     def _stamp(self) -> None:
         path = os.path.join(self.connection.repository.home, "fetched")
-        now = self.connection.hooks.clock.wall().timestamp()
+        now = self.connection.overrides.clock.wall().timestamp()
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:

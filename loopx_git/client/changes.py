@@ -9,14 +9,14 @@ from loopx_git.client.views import goal_json, peer_json, todo_json
 from loopx_git.core.policy import KEYS, get
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout
-from loopx_git.format.layout import PathKind, Place
+from loopx_git.format.layout import PathKind, PathParts
 from loopx_git.ledger.snapshot import TreeSnapshot
 
 if TYPE_CHECKING:
     from loopx_git.ledger.commits import Commit
     from loopx_git.store.ledger import Ledger
 
-_Read = Callable[[TreeSnapshot, Place], Mapping[str, Any] | None]
+_Read = Callable[[TreeSnapshot, PathParts], Mapping[str, Any] | None]
 
 
 def changes(ledger: Ledger, commit: Commit) -> list[dict[str, Any]]:
@@ -37,12 +37,12 @@ def changes(ledger: Ledger, commit: Commit) -> list[dict[str, Any]]:
         return []
 
 
-def _one_place(place: Place) -> Place:
+def _one_place(place: PathParts) -> PathParts:
     """A todo is the same in the archive."""
-    return Place(PathKind.TODO, place.goal, place.name) if place.kind is PathKind.ARCHIVED else place
+    return PathParts(PathKind.TODO, place.goal, place.name) if place.kind is PathKind.ARCHIVED else place
 
 
-def _of_place(before: TreeSnapshot, after: TreeSnapshot, place: Place) -> list[dict[str, Any]]:
+def _of_place(before: TreeSnapshot, after: TreeSnapshot, place: PathParts) -> list[dict[str, Any]]:
     if place.kind not in _READ:
         return []
     read, called = _READ[place.kind]
@@ -56,24 +56,24 @@ def _of_place(before: TreeSnapshot, after: TreeSnapshot, place: Place) -> list[d
     ]
 
 
-def _todo(snapshot: TreeSnapshot, place: Place) -> Mapping[str, Any] | None:
+def _todo(snapshot: TreeSnapshot, place: PathParts) -> Mapping[str, Any] | None:
     if place.goal not in snapshot.goals_of(place.name):
         return None
     todo = snapshot.todo(place.goal, place.name)
     return {**todo_json(todo), "body": f"{len(todo.body)} characters", "notes": len(todo.notes)}
 
 
-def _goal(snapshot: TreeSnapshot, place: Place) -> Mapping[str, Any] | None:
+def _goal(snapshot: TreeSnapshot, place: PathParts) -> Mapping[str, Any] | None:
     goal = snapshot.goal(place.goal)
     return None if goal is None else goal_json(goal)
 
 
-def _peer(snapshot: TreeSnapshot, place: Place) -> Mapping[str, Any] | None:
+def _peer(snapshot: TreeSnapshot, place: PathParts) -> Mapping[str, Any] | None:
     peer = snapshot.peer(place.name)
     return None if peer is None else peer_json(peer)
 
 
-def _policy(snapshot: TreeSnapshot, _: Place) -> Mapping[str, Any]:
+def _policy(snapshot: TreeSnapshot, _: PathParts) -> Mapping[str, Any]:
     return {name: get(snapshot.policy, name) for name in KEYS}
 
 

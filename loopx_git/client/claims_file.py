@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from loopx_git.core.lease import Lease, Moment
+    from loopx_git.core.lease import Clocks, Lease
     from loopx_git.ledger.snapshot import TreeSnapshot
 
 NAME = "claims.json"
@@ -73,7 +73,7 @@ def _ref(git_dir: str, name: str) -> str | None:
     return None
 
 
-def claims_at(snapshot: TreeSnapshot, moment: Moment) -> tuple[list[dict[str, Any]], list[str]]:
+def claims_at(snapshot: TreeSnapshot, clocks: Clocks) -> tuple[list[dict[str, Any]], list[str]]:
     """Every claim that names a holder, as plain values, and a sentence for each that cannot be read.
 
     Times are seconds since 1970. `lapses_at` is when others may take the claim over (null: never by a clock),
@@ -105,7 +105,7 @@ def claims_at(snapshot: TreeSnapshot, moment: Moment) -> tuple[list[dict[str, An
                 "holder": record.holder,
                 "session": record.session,
                 "ttl_s": record.ttl_s,
-                "lapses_at": _lapses_at(record, snapshot, moment, seen),
+                "lapses_at": _lapses_at(record, snapshot, clocks, seen),
                 "late_at": _late_at(record),
                 "tests": tests_of(todo.scope) if todo.scope else None,
             })  # fmt: skip
@@ -119,7 +119,7 @@ def tests_of(patterns: tuple[str, ...]) -> list[list[str | None]]:
     return [[scope.folder(pattern), scope.expression(pattern), pattern] for pattern in patterns]
 
 
-def _lapses_at(lease: Lease, snapshot: TreeSnapshot, moment: Moment, seen: dict[str, float | None]) -> float | None:
+def _lapses_at(lease: Lease, snapshot: TreeSnapshot, clocks: Clocks, seen: dict[str, float | None]) -> float | None:
     """The moment at which `core.claim.state_of` begins to say lapsed, if nobody writes anything until then."""
     from loopx_git.core.claim import last_seen
     from loopx_git.core.peer import PeerKind
@@ -129,8 +129,8 @@ def _lapses_at(lease: Lease, snapshot: TreeSnapshot, moment: Moment, seen: dict[
     skew, limit = snapshot.policy.claims_skew, snapshot.policy.peers_stale_after
     if lease.ttl_s is not None:
         start = lease.renewed_at
-        if start > after(moment.now, skew):
-            start = moment.first_seen.get(lease.stamp, moment.now)
+        if start > after(clocks.now, skew):
+            start = clocks.first_seen.get(lease.stamp, clocks.now)
         return after(start, lease.ttl_s + skew).timestamp()
     if lease.holder not in seen:
         peer = snapshot.peer(lease.holder)
@@ -138,7 +138,7 @@ def _lapses_at(lease: Lease, snapshot: TreeSnapshot, moment: Moment, seen: dict[
         seen[lease.holder] = (
             None
             if rests or peer is None or limit is None
-            else after(last_seen(peer, snapshot, moment), limit).timestamp()
+            else after(last_seen(peer, snapshot, clocks), limit).timestamp()
         )
     return seen[lease.holder]
 

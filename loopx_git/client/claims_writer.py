@@ -34,7 +34,7 @@ def refresh(connection: Connection, tip: str) -> None:
 def write(connection: Connection, tip: str) -> dict[str, Any]:
     """Write the file for `tip` and return what it says."""
     snapshot = connection.ledger.snapshot(tip)
-    claims, unreadable = claims_file.claims_at(snapshot, connection.moment())
+    claims, unreadable = claims_file.claims_at(snapshot, connection.clocks())
     found = {
         "tip": tip,
         "version": claims_file.VERSION,

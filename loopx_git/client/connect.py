@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.client import claims_file, identity, location
 from loopx_git.client.config import HERE, Settings, resolve
 from loopx_git.core.change import Actor
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.errors import InvalidState
 from loopx_git.store.clock import Clock, SystemClock
 from loopx_git.store.environment import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
+class Overrides:
     """What a face may replace: the progress line, failpoints for tests, the clock."""
 
     progress: Progress | None = None
@@ -52,9 +52,9 @@ class Connection:
     """One command's access. It opens lazily, so a usage error starts no git and loads no pygit2."""
 
     def __init__(
-        self, folder: str, env: Mapping[str, str], flags: Mapping[str, Any], hooks: Hooks | None = None
+        self, folder: str, env: Mapping[str, str], flags: Mapping[str, Any], overrides: Overrides | None = None
     ) -> None:
-        self.hooks = hooks or Hooks()
+        self.overrides = overrides or Overrides()
         self.env, self.flags = dict(env), dict(flags)
         self.repository: Repository = open_repository(folder, {**self.env, "LC_MESSAGES": "C", "LANGUAGE": "C"})
         self.settings: Settings = resolve(self.repository, flags, env)
@@ -76,7 +76,7 @@ class Connection:
         if getattr(self._budget, "ends", None) is not None:
             yield
             return
-        self._budget.ends = self.hooks.clock.counting() + self.settings.timeout
+        self._budget.ends = self.overrides.clock.counting() + self.settings.timeout
         try:
             yield
         finally:
@@ -85,7 +85,7 @@ class Connection:
     def begin_again(self) -> None:
         """Start the time budget again: the time until now was spent on a command of the user's."""
         if getattr(self._budget, "ends", None) is not None:
-            self._budget.ends = self.hooks.clock.counting() + self.settings.timeout
+            self._budget.ends = self.overrides.clock.counting() + self.settings.timeout
 
     @property
     def left(self) -> float:
@@ -96,7 +96,7 @@ class Connection:
         ends: float | None = getattr(self._budget, "ends", None)
         if ends is None:
             return timeout
-        return min(timeout, max(1.0, round(ends - self.hooks.clock.counting(), 1)))
+        return min(timeout, max(1.0, round(ends - self.overrides.clock.counting(), 1)))
 
     def actor(self, agent: str | None = None, session: str | None = None) -> Actor:
         """The configured actor, or the one named."""
@@ -107,11 +107,11 @@ class Connection:
             settings = replace(settings, agent=agent, session=session)
         elif session is not None:
             settings = replace(settings, session=session)
-        return identity.actor(self.repository, settings, self.committer[1], self.hooks.entropy)
+        return identity.actor(self.repository, settings, self.committer[1], self.overrides.entropy)
 
-    def moment(self) -> Moment:
+    def clocks(self) -> Clocks:
         """The wall clock now, the first sight of records from the future, and each agent's newest operation."""
-        ledger, clock = self.ledger, self.hooks.clock
+        ledger, clock = self.ledger, self.overrides.clock
         if self._active is None:
             from loopx_git.store.activity import Activity
 
@@ -119,7 +119,7 @@ class Connection:
                 return ledger.snapshot(tip).policy.peers_stale_after
 
             self._active = Activity(ledger.objects, ledger.tip, clock.wall, reach)
-        return Moment(clock.wall(), ledger.first_sight, active=self._active)
+        return Clocks(clock.wall(), ledger.first_sight, active=self._active)
 
     @property
     def ledger(self) -> Ledger:
@@ -146,9 +146,9 @@ class Connection:
 
     def _open(self) -> Ledger:
         from loopx_git.ledger.commits import Signature
-        from loopx_git.store.driver import Surroundings
+        from loopx_git.store.driver import TransactionContext
         from loopx_git.store.ledger import Ledger
-        from loopx_git.store.observations import Deadlines, FirstSight
+        from loopx_git.store.local_clocks import Deadlines, FirstSight
         from loopx_git.store.pending import PendingFolder
 
         if self.repository.object_format != "sha1":
@@ -161,24 +161,24 @@ class Connection:
         if warning is not None:
             self._notes.append(warning)
         publisher, objects = self._publisher()
-        around = Surroundings(
+        context = TransactionContext(
             objects=objects,
             publisher=publisher,
             pending=PendingFolder(self.repository.home),
-            clock=self.hooks.clock,
-            entropy=self.hooks.entropy,
-            jitter=self.hooks.jitter,
+            clock=self.overrides.clock,
+            entropy=self.overrides.entropy,
+            jitter=self.overrides.jitter,
             committer=Signature(*self.committer),
             program=__version__,
             ledger=self.settings.ledger or (None if pin is None else pin.ledger),
-            deadlines=Deadlines(self.repository.home, self.hooks.clock),
-            first_sight=FirstSight(self.repository.home, self.hooks.clock),
-            failpoint=self.hooks.failpoint,
-            progress=self.hooks.progress,
+            deadlines=Deadlines(self.repository.home, self.overrides.clock),
+            first_sight=FirstSight(self.repository.home, self.overrides.clock),
+            failpoint=self.overrides.failpoint,
+            progress=self.overrides.progress,
             notes=self._notes,
             mended=lambda: sum(mender.times for mender in self._menders),
         )
-        return Ledger(around, self.repository.home)
+        return Ledger(context, self.repository.home)
 
     def _publisher(self) -> tuple[Publisher, Any]:
         from loopx_git.store.local import LocalPublisher

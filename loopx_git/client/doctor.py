@@ -101,9 +101,9 @@ class Doctor:
                             f"git remote get-url --all {settings.remote}")  # fmt: skip
 
     def _reach(self) -> Iterator[Check]:
-        started = self._connection.hooks.clock.counting()
+        started = self._connection.overrides.clock.counting()
         reading = self._client.read(fresh=True)
-        took = self._connection.hooks.clock.counting() - started
+        took = self._connection.overrides.clock.counting() - started
         yield Check("reach", "ok", f"the tip is {reading.tip[:12]}, read in {took:.1f} s")
 
     def _clock(self) -> Iterator[Check]:
@@ -111,7 +111,7 @@ class Doctor:
         if tip is None:
             return
         newest = self._connection.ledger.objects.commit(tip).time
-        now = self._client.moment().now
+        now = self._client.clocks().now
         skew = self._connection.ledger.snapshot(tip).policy.claims_skew
         ahead = (newest - now).total_seconds()
         if ahead > skew:

@@ -38,7 +38,7 @@ class PeerHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class HeartbeatStatus:
     """Peers by name; lapsed claims; todos that are ready and have no claim, not even a soft one."""
 
     peers: Sequence[PeerHealth]
@@ -87,13 +87,13 @@ class Heartbeat:
         renew_all(self._client, agent_id=agent_id, session=session)
         return peer.last_seen or peer.created_at
 
-    def status(self, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False) -> Status:
+    def status(self, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False) -> HeartbeatStatus:
         """Peers with their last sign of life, lapsed claims, and todos without a claim. Raises NotInitialised."""
         reading = self._client.read(fresh=fresh, offline=offline)
-        snapshot, moment = self._client.snapshot(reading), self._client.moment()
+        snapshot, clocks = self._client.snapshot(reading), self._client.clocks()
         goals = self._goals(snapshot, goal_id)
         leases = [
-            LeaseView(lease, state_of(lease, snapshot, moment), expires_at(lease))
+            LeaseView(lease, state_of(lease, snapshot, clocks), expires_at(lease))
             for goal in goals
             for lease in snapshot.leases(goal)
         ]
@@ -104,25 +104,25 @@ class Heartbeat:
         peers = [
             PeerHealth(
                 peer,
-                last_seen(peer, snapshot, moment),
-                is_stale(peer, snapshot, moment),
+                last_seen(peer, snapshot, clocks),
+                is_stale(peer, snapshot, clocks),
                 [view for view in leases if view.lease.holder == peer.agent],
                 soft.get(peer.agent, ()),
             )
             for peer in snapshot.peers()
         ]
         known = TodoReads(self._client).list(goal_id=goal_id, offline=True).todos
-        ready = [view for view in known if not_ready(snapshot, view, moment) is None]
+        ready = [view for view in known if not_ready(snapshot, view, clocks) is None]
         lapsed = [view for view in ready if view.lease.state is LeaseState.LAPSED]
         listed = {view.id for view in lapsed}
         lapsed += [
             self._client.view(snapshot, goal, lease.todo)
             for goal in goals
             for lease in snapshot.leases(goal)
-            if lease.todo not in listed and state_of(lease, snapshot, moment) is LeaseState.LAPSED
+            if lease.todo not in listed and state_of(lease, snapshot, clocks) is LeaseState.LAPSED
         ]
         unclaimed = [view for view in ready if view.lease.state is LeaseState.FREE and not view.todo.soft_claims]
-        return Status(peers, lapsed, unclaimed, reading)
+        return HeartbeatStatus(peers, lapsed, unclaimed, reading)
 
     def suggest(
         self, *, goal_id: str | None = None, per_agent: int = 1, fresh: bool = False, offline: bool = False,
@@ -144,7 +144,7 @@ class Heartbeat:
                 about={"agent": agent_id},
             )
         only = None if peer is None else peer.agent
-        return suggest(snapshot, goals, self._client.moment(), per_agent=per_agent, only=only), reading
+        return suggest(snapshot, goals, self._client.clocks(), per_agent=per_agent, only=only), reading
 
     def reclaim(
         self, *, take: bool = False, limit: int | None = None, goal_id: str | None = None,
@@ -183,8 +183,8 @@ class Heartbeat:
         self, goal_id: str | None, limit: int | None, actor: Actor, *, dry_run: bool
     ) -> list[Reclaimed]:
         """Take out the soft claims of peers that are not there any more, in one group: what was taken away."""
-        snapshot, moment = self._client.snapshot(self._client.read_known()), self._client.moment()
-        reasons = {peer.agent: gone(peer, snapshot, moment) for peer in snapshot.peers()}
+        snapshot, clocks = self._client.snapshot(self._client.read_known()), self._client.clocks()
+        reasons = {peer.agent: gone(peer, snapshot, clocks) for peer in snapshot.peers()}
         found = [
             (DropSoftClaim(todo.id, name), todo.goal, reasons.get(name, "not registered"))
             for goal in self._goals(snapshot, goal_id)

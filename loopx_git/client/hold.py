@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from loopx_git.client.keep import Keeper
+from loopx_git.client.lease_renewer import LeaseRenewer
 from loopx_git.client.take import take
 from loopx_git.client.todos import Todos
 from loopx_git.core.times import Ttl
@@ -34,8 +34,8 @@ class Hold:
         self._resume = resume
         self._client, self._todo_id, self._agent_id, self._goal_id = client, todo_id, agent_id, goal_id
         self._ttl, self._on_lost, self._todos = ttl, on_lost, Todos(client)
-        self.session = f"h-{client.connection.hooks.entropy(8).hex()}"
-        self._keeper: Keeper | None = None
+        self.session = f"h-{client.connection.overrides.entropy(8).hex()}"
+        self._renewer: LeaseRenewer | None = None
         self._done = False
         self.view: TodoView | None = None
 
@@ -56,12 +56,12 @@ class Hold:
     @property
     def lost(self) -> NotYourClaim | None:
         """Why the claim is lost, or None while it is held."""
-        return None if self._keeper is None else self._keeper.lost
+        return None if self._renewer is None else self._renewer.lost
 
     @property
     def news(self) -> Sequence[News]:
         """What others did to the todo, as of the last renewal: notes, and changes by an operator."""
-        return () if self._keeper is None else self._keeper.news
+        return () if self._renewer is None else self._renewer.news
 
     def checkpoint(self) -> None:
         """Raise NotYourClaim when the claim is lost. Call it before each step that cannot be undone."""
@@ -88,27 +88,27 @@ class Hold:
         )  # fmt: skip
         self.view, self.session = taken.view, taken.session
         self._todo_id = self.view.id
-        self._keeper = Keeper(
+        self._renewer = LeaseRenewer(
             self._client, self.view.lease.lease, agent=self._agent_id, session=self.session, began=taken.began,
             on_lost=self._on_lost,
         )  # fmt: skip
         if self.view.lease.lease.ttl_s is not None:
-            self._keeper.start()
+            self._renewer.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
-        if self._done or self._keeper is None or self._keeper.settled or self.lost is not None:
+        if self._done or self._renewer is None or self._renewer.settled or self.lost is not None:
             return
         try:
             self._todos.release(self._todo_id, agent_id=self._agent_id, session=self.session, epoch=self.epoch)
         except NotYourClaim as lost:
-            self._keeper.lose(lost)
+            self._renewer.lose(lost)
             if kind is None:
                 raise
 
     def _stop(self) -> None:
-        if self._keeper is not None:
-            self._keeper.stop()
+        if self._renewer is not None:
+            self._renewer.stop()

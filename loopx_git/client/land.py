@@ -17,7 +17,7 @@ from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import Operation
 from loopx_git.errors import InvalidState, LoopXError, NotAllowed, NotYourClaim, UsageError
 from loopx_git.format import message
-from loopx_git.store.landing import Code, LandingPublisher, LocalLanding, scratch
+from loopx_git.store.landing import CodePush, LandingPublisher, LocalLanding, scratch
 from loopx_git.store.local import LocalPublisher
 from loopx_git.store.process import watched
 from loopx_git.store.remote import RemotePublisher
@@ -128,7 +128,7 @@ def _only_held(snapshot: TreeSnapshot, actor: Actor) -> tuple[str, str]:
     return held[0]
 
 
-def _code(client: BaseClient, rev: str, to: str | None) -> Code:
+def _code(client: BaseClient, rev: str, to: str | None) -> CodePush:
     """The commit and the full name of its branch."""
     if rev.startswith("-"):
         raise UsageError(f"{rev[:60]!r} names no commit", hint="--rev REVISION")
@@ -145,7 +145,7 @@ def _code(client: BaseClient, rev: str, to: str | None) -> Code:
         raise UsageError(f"{to[:60]!r} is not a name of a branch", hint="--to BRANCH")
     if f"refs/heads/{name}" == client.connection.settings.ref:
         raise UsageError(f"{name} is the coordination ref; code does not land there", hint="--to BRANCH")
-    return Code(oid, f"refs/heads/{name}")
+    return CodePush(oid, f"refs/heads/{name}")
 
 
 def _checked(client: BaseClient, command: OnTodo, actor: Actor, sink: Sink) -> OnTodo:
@@ -205,7 +205,7 @@ def _scratch(client: BaseClient, publisher: RemotePublisher) -> Any:
     return scratch(repository.home, repository.common_dir, publisher.path, publisher.env, partial=partial)
 
 
-def _push_code(client: BaseClient, code: Code) -> None:
+def _push_code(client: BaseClient, code: CodePush) -> None:
     """The second of two steps."""
     publisher = client.connection.ledger.publisher
     if not isinstance(publisher, RemotePublisher):
@@ -214,7 +214,7 @@ def _push_code(client: BaseClient, code: Code) -> None:
         LandingPublisher(publisher, code, folder).send_code(client.connection.left)
 
 
-def _track(client: BaseClient, code: Code) -> None:
+def _track(client: BaseClient, code: CodePush) -> None:
     """What a push by the user would do: the tracking ref of the branch, if there is one, follows."""
     connection = client.connection
     if connection.settings.remote == HERE:
@@ -225,7 +225,7 @@ def _track(client: BaseClient, code: Code) -> None:
         _ask(client, ["update-ref", "-m", "loopx land", name, code.oid, old])
 
 
-def _pre_push(client: BaseClient, code: Code, lease: Lease, actor: Actor, sink: Sink) -> None:
+def _pre_push(client: BaseClient, code: CodePush, lease: Lease, actor: Actor, sink: Sink) -> None:
     """Run the user's pre-push hook once, as git would; NotAllowed when it refuses."""
     repository, settings = client.connection.repository, client.connection.settings
     hook = os.path.join(_hooks(client), "pre-push")

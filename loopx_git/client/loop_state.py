@@ -54,7 +54,7 @@ def loop_actor(client: BaseClient, name: str) -> Actor:
         raise UsageError(f"{name[:80]!r} is not a valid loop", hint=f"a loop is {ids.GRAMMAR['agent'][1]}")
     connection = client.connection
     given = connection.flags.get("session")
-    return Actor(name, given or session_of_loop(connection.repository, name, connection.hooks.entropy))
+    return Actor(name, given or session_of_loop(connection.repository, name, connection.overrides.entropy))
 
 
 def loop_view(client: BaseClient, snapshot: TreeSnapshot, loop: Loop) -> LoopView:
@@ -90,12 +90,12 @@ def claim_task(client: BaseClient, command: ClaimTask, *, dry_run: bool = False)
     title = snapshot.todo(goal, todo).title
     if not dry_run:
         return LoopView(view.loop, view.claim, view.trouble, acquired, title, former)
-    moment = client.moment()
+    clocks = client.clocks()
     record = snapshot.lease(goal, todo) or Lease(todo)
     if acquired:
-        record = acquired_by(record, actor, None, moment, record.last_request or "")
+        record = acquired_by(record, actor, None, clocks, record.last_request or "")
     loop = replace(view.loop, current_task=todo, session=actor.session)
-    return LoopView(loop, lease_view(record, todo, moment, 0), view.trouble, acquired, title, former)
+    return LoopView(loop, lease_view(record, todo, clocks, 0), view.trouble, acquired, title, former)
 
 
 def _trouble(client: BaseClient, snapshot: TreeSnapshot, loop: Loop) -> str:
@@ -105,6 +105,6 @@ def _trouble(client: BaseClient, snapshot: TreeSnapshot, loop: Loop) -> str:
         return "halted" + (f": {loop.reason}" if loop.reason else "")
     if peer is None or peer.status is PeerStatus.RETIRED:
         return "its peer is gone" if peer is None else "its peer is retired"
-    if loop.status is LoopStatus.RUNNING and is_stale(peer, snapshot, client.moment()):
+    if loop.status is LoopStatus.RUNNING and is_stale(peer, snapshot, client.clocks()):
         return "gone: not seen for longer than policy peers.stale_after"
     return ""

@@ -15,8 +15,8 @@ from loopx_git.core.loop import LoopStatus
 from loopx_git.core.plan_loop import tracked
 
 if TYPE_CHECKING:
-    from loopx_git.client.attend import Inbox
     from loopx_git.client.base import BaseClient
+    from loopx_git.client.supervise import Inbox
     from loopx_git.client.tick import Tick
 
 

@@ -16,8 +16,8 @@ from loopx_git.errors import RemoteFailure, UsageError
 from loopx_git.ledger.commits import Draft, Signature
 from loopx_git.store.base import PushKind
 from loopx_git.store.lock import locked
-from loopx_git.store.outcome import classify
 from loopx_git.store.process import Finished
+from loopx_git.store.push_result import classify
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -44,7 +44,7 @@ class Probe:
             raise UsageError("there is no remote to probe", hint="git remote add origin URL")
         self._publisher, self._objects = self._connection.open_remote()
         self._remote = settings.remote
-        name = self._connection.hooks.entropy(6).hex()
+        name = self._connection.overrides.entropy(6).hex()
         self._beside = f"{settings.ref}-probe-"
         self._ref, self._second, self._custom = self._beside + name, f"{self._beside}{name}-2", _CUSTOM + name
         self._branch = settings.ref.startswith("refs/heads/")
@@ -71,7 +71,7 @@ class Probe:
     def _commit(self, parent: str | None, text: str) -> str:
         who = Signature(*self._connection.committer)
         draft = Draft(
-            {"probe": text.encode()}, "loopx doctor --probe\n", who, who, self._connection.hooks.clock.wall()
+            {"probe": text.encode()}, "loopx doctor --probe\n", who, who, self._connection.overrides.clock.wall()
         )
         return self._objects.build(parent, draft)
 
@@ -96,7 +96,7 @@ class Probe:
         return next((row[0] for line in looked.text.splitlines() if (row := line.split("\t"))[-1] == ref), None)
 
     def _tries(self) -> Iterator[Check]:
-        clock = self._connection.hooks.clock
+        clock = self._connection.overrides.clock
         times = []
         for _ in range(3):
             started = clock.counting()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.config import check_ref
-from loopx_git.client.rewrite import not_taken
+from loopx_git.client.recovery import not_taken
 from loopx_git.core.change import Actor, PutTodo, place_of
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan import plan
@@ -23,7 +23,7 @@ from loopx_git.errors import (
 )
 from loopx_git.ledger.commits import Draft, Objects, Signature
 from loopx_git.ledger.encode import encode
-from loopx_git.ledger.manual_edits import Edit, edits
+from loopx_git.ledger.manual_edits import ManualEdit, edits
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.validation import check_proposed, our_fault
 from loopx_git.store.base import Publisher, PushKind
@@ -45,10 +45,10 @@ class Proposal:
 
     ref: str
     tip: str
-    edits: Sequence[Edit]
+    edits: Sequence[ManualEdit]
 
     @property
-    def refused(self) -> list[Edit]:
+    def refused(self) -> list[ManualEdit]:
         """The edits that the rules refuse."""
         return [edit for edit in self.edits if edit.refused]
 
@@ -74,7 +74,7 @@ class Proposals:
 
         Raises UsageError for a field that is not valid.
         """
-        todo = f"todo_{self._client.connection.hooks.entropy(6).hex()}"
+        todo = f"todo_{self._client.connection.overrides.entropy(6).hex()}"
         if "goal_id" in fields:
             fields["goal"] = fields.pop("goal_id")
         unknown = sorted(set(fields) - _ADDABLE)
@@ -171,7 +171,7 @@ class Proposals:
         parent = known or reading.tip
         actor: Actor = connection.actor()
         snapshot = connection.ledger.snapshot(parent)
-        change = plan(snapshot, command, actor, client.moment(), connection.hooks.entropy(16).hex())
+        change = plan(snapshot, command, actor, client.clocks(), connection.overrides.entropy(16).hex())
         committer = Signature(*connection.committer)
         who = author_of(actor, committer)
         # No trailer: a proposal is not an operation, and nobody shall take it for one.
@@ -180,7 +180,7 @@ class Proposals:
         with locked(connection.repository.home, connection.left):
             try:
                 files = encode(change, snapshot.tree)
-                oid = self._objects.build(parent, Draft(files, f"{line}\n", who, committer, client.moment().now))
+                oid = self._objects.build(parent, Draft(files, f"{line}\n", who, committer, client.clocks().now))
                 # As for operations: what would not be accepted is not pushed.
                 check_proposed(self._objects, connection.ledger.memo, parent, oid, wanted)
                 self._acceptable(reading.tip, parent, oid)
@@ -212,7 +212,7 @@ def _full(branch: str) -> str:
     return check_ref(branch if branch.startswith("refs/") else f"refs/heads/{branch}")
 
 
-def _against(edit: Edit, before: TreeSnapshot, now: TreeSnapshot) -> Edit:
+def _against(edit: ManualEdit, before: TreeSnapshot, now: TreeSnapshot) -> ManualEdit:
     """The edit, refused where the todo has gone on in the same field since the branch was made."""
     if not edit.commands or edit.todo is None:
         return edit
@@ -232,12 +232,12 @@ def _against(edit: Edit, before: TreeSnapshot, now: TreeSnapshot) -> Edit:
     return replace(edit, held=None if lease is None else lease.holder)
 
 
-def _ordered(found: Sequence[Edit]) -> list[Edit]:
+def _ordered(found: Sequence[ManualEdit]) -> list[ManualEdit]:
     """New todos before what depends on them."""
     new = {edit.todo: edit for edit in found if edit.commands and isinstance(edit.commands[0], AddTodo)}
-    placed: dict[str | None, Edit] = {}
+    placed: dict[str | None, ManualEdit] = {}
 
-    def place(edit: Edit, above: frozenset[str | None]) -> None:
+    def place(edit: ManualEdit, above: frozenset[str | None]) -> None:
         first = edit.commands[0]
         needed = first.depends_on if isinstance(first, AddTodo) else ()
         for other in needed:

@@ -12,13 +12,13 @@ from loopx_git.errors import UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
-    from loopx_git.store.ledger import Answer
+    from loopx_git.store.ledger import SubmitResult
 
 
 def renew(
     client: BaseClient, lease_id: str, *, ttl: Ttl = UNSET, agent_id: str | None = None,
     session: str | None = None,
-) -> Answer:  # fmt: skip
+) -> SubmitResult:  # fmt: skip
     """Renew a lease by its name (todo@epoch, or the todo alone).
 
     `ttl` is in seconds, None for no bound, "unset" for no change. Raises NotYourClaim when the session does not hold

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loopx_git.client.attend import GRACE, Inbox, attend, exported, todo_file
-from loopx_git.client.places import Places, must_exist, none_prepared
-from loopx_git.client.settle import Outcome, Table, parse, settle
+from loopx_git.client.exit_policy import ExitPolicy, Outcome, apply_exit_policy, parse
+from loopx_git.client.supervise import GRACE, Inbox, exported, supervise, todo_file
 from loopx_git.client.take import Taken, granted, known, preview, take
 from loopx_git.client.todos import Todos
-from loopx_git.client.workplace import BadPlace, Workplace, clear
+from loopx_git.client.worktree import UnusableWorktree, Worktree, clear
+from loopx_git.client.worktrees import Worktrees, must_exist, none_prepared
 from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import Contention, LoopXError, NotAllowed, NotFound, UsageError
 
@@ -32,7 +32,7 @@ class Run:
     outcome: Outcome
     note: str | None
     told: int | None
-    place: Workplace
+    place: Worktree
 
     @property
     def code(self) -> int:
@@ -44,7 +44,7 @@ def run(
     client: BaseClient, argv: Sequence[str], *, todo_id: str | None = None, agent_id: str | None = None,
     goal_id: str | None = None, ttl: Ttl = UNSET, resume: bool = False, on_exit: str | None = None,
     branch: bool = False, worktree: bool = False, keep_worktree: bool = False, grace: float = GRACE,
-    inbox: Inbox | None = None, passed: dict[str, BadPlace] | None = None,
+    inbox: Inbox | None = None, passed: dict[str, UnusableWorktree] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Run:  # fmt: skip
     """Claim `todo_id` (None: the next that fits), run `argv` under the claim, and end the claim by the exit code.
@@ -62,9 +62,9 @@ def run(
         raise UsageError("--resume takes over one todo", hint="name it: --todo-id TODO")
     table = parse(on_exit if on_exit is not None else client.connection.settings.on_exit)
     must_exist(client, argv[0], here=not worktree)
-    session = client.connection.flags.get("session") or f"r-{client.connection.hooks.entropy(8).hex()}"
+    session = client.connection.flags.get("session") or f"r-{client.connection.overrides.entropy(8).hex()}"
     passed = {} if passed is None else passed
-    places = Places(client, argv[0], branch=branch, worktree=worktree, passed=passed, say=say)
+    places = Worktrees(client, argv[0], branch=branch, worktree=worktree, passed=passed, say=say)
     if todo_id is not None:
         taken = _of(client, todo_id, places, agent_id, goal_id, session, ttl, resume)
     else:
@@ -76,7 +76,7 @@ def run(
 
 
 def _of(
-    client: BaseClient, todo_id: str, places: Places, agent: str | None, goal: str | None, session: str,
+    client: BaseClient, todo_id: str, places: Worktrees, agent: str | None, goal: str | None, session: str,
     ttl: Ttl, resume: bool,
 ) -> Taken:  # fmt: skip
     """One todo by name: what refuses the claim is said before anything is prepared."""
@@ -100,13 +100,15 @@ def _of(
         raise
 
 
-def _next(client: BaseClient, places: Places, agent: str | None, goal: str | None, session: str, ttl: Ttl) -> Taken:
-    from loopx_git.client.pick import pick
+def _next(
+    client: BaseClient, places: Worktrees, agent: str | None, goal: str | None, session: str, ttl: Ttl
+) -> Taken:
+    from loopx_git.client.next_todo import next_todo
 
-    began = client.connection.hooks.clock.counting()
+    began = client.connection.overrides.clock.counting()
     try:
         # A place is made for the todo as it is now, with the branch that its last holder recorded.
-        view = pick(
+        view = next_todo(
             client, claim=Todos(client).claim, agent_id=agent, session=session, goal_id=goal, ttl=ttl,
             fresh=places.makes, before=places,
         ).view  # fmt: skip
@@ -118,7 +120,7 @@ def _next(client: BaseClient, places: Places, agent: str | None, goal: str | Non
 
 
 def _work(
-    client: BaseClient, argv: Sequence[str], taken: Taken, places: Places, table: Table, agent: str | None,
+    client: BaseClient, argv: Sequence[str], taken: Taken, places: Worktrees, table: ExitPolicy, agent: str | None,
     keep_worktree: bool, grace: float, inbox: Inbox, say: Callable[[str], None],
 ) -> Run:  # fmt: skip
     """The command under the claim, and what becomes of it."""
@@ -133,7 +135,7 @@ def _work(
             view = Todos(client).update(view.id, agent_id=agent, session=session, branch=place.branch)
         with todo_file(client, view) as file:
             env = {**client.connection.env, **exported(view, session, file, place.branch)}
-            status, keeper, told = attend(
+            status, renewer, told = supervise(
                 client, argv, lease, began=taken.began, cwd=place.folder, env=env, inbox=inbox, grace=grace,
                 keep=(places.handle,), **who,
             )  # fmt: skip
@@ -141,16 +143,16 @@ def _work(
         if taken.acquired:
             _let_go(client, view, agent, session)
         raise
-    lost = keeper.lost
+    lost = renewer.lost
     if lost is not None:
         raise lost
-    if keeper.settled or _settled(client, view, session):
+    if renewer.settled or _settled(client, view, session):
         say(f"{view.id} was settled by the command itself")
         outcome, note = Outcome.SETTLED, None
         reading = client.read(fresh=True)
         view = client.view(client.snapshot(reading), view.todo.goal, view.id)
     else:
-        view, outcome, note = settle(Todos(client), lease, status, table, " ".join(argv), **who)
+        view, outcome, note = apply_exit_policy(Todos(client), lease, status, table, " ".join(argv), **who)
         say(f"{view.id} {outcome}: the command ended with {status}")
     if not keep_worktree and place.made and clear(client, place):
         say(f"the worktree {place.folder} was clean and is removed; the branch {place.branch} stays")

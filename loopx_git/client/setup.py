@@ -120,7 +120,7 @@ class Setup:
         of this clone. Raises UsageError when `tip` is not a full id, NotAllowed when it is not the remote's tip,
         InvalidState when its history is not legal.
         """
-        from loopx_git.client.rewrite import accept
+        from loopx_git.client.recovery import accept
 
         accept(self._client, tip, reason)
         return self.sync()
@@ -141,7 +141,7 @@ class Setup:
 
         Raises UsageError when there is no remote, NotAllowed when the remote has another history on that ref.
         """
-        from loopx_git.client.rewrite import publish
+        from loopx_git.client.recovery import publish
 
         return publish(self._client)
 

@@ -37,7 +37,7 @@ def take(
     claim of another session of the same agent stays, unless `resume`; HeldByAnother then names the way on, from the
     template `way_on` over {todo}.
     """
-    clock = client.connection.hooks.clock
+    clock = client.connection.overrides.clock
     own = _own_session(client, todo_id, goal_id, agent_id)
     if own is not None:
         try:
@@ -98,7 +98,7 @@ def granted(client: BaseClient, view: TodoView, fallback: float) -> float:
     left = client.connection.ledger.remaining.get(lease.id)
     if left is None or lease.ttl_s is None:
         return fallback
-    return client.connection.hooks.clock.counting() + left - lease.ttl_s + margin(lease.ttl_s)
+    return client.connection.overrides.clock.counting() + left - lease.ttl_s + margin(lease.ttl_s)
 
 
 def _own_session(client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None) -> str | None:
@@ -117,7 +117,7 @@ def _name(client: BaseClient, agent_id: str | None) -> str | None:
 def _gone_on(
     client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: Ttl
 ) -> Taken:
-    began = client.connection.hooks.clock.counting()
+    began = client.connection.overrides.clock.counting()
     renew(client, todo_id, ttl=ttl, agent_id=agent_id, session=session)
     view = known(client, todo_id, goal_id)
     assert view is not None

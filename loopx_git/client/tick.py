@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loopx_git.client.attend import Inbox, attend, exported, todo_file
 from loopx_git.client.loop_state import LoopView, claim_task, loop_actor, loop_view
-from loopx_git.client.places import must_exist
+from loopx_git.client.supervise import Inbox, exported, supervise, todo_file
+from loopx_git.client.worktrees import must_exist
 from loopx_git.core import resolve
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held
@@ -74,10 +74,10 @@ def tick(
             handle = stack.enter_context(locked(folder, 0.0, f"tick of {name}"))
         except Contention as busy:
             return Tick(_shown(client, name), BUSY, busy.message)
-        return _Course(client, actor, argv, grace, inbox or Inbox(), handle).run(task, goal_id, resume)
+        return _TickRun(client, actor, argv, grace, inbox or Inbox(), handle).run(task, goal_id, resume)
 
 
-class _Course:
+class _TickRun:
     """One tick under way."""
 
     def __init__(
@@ -140,16 +140,16 @@ class _Course:
         """A todo picked among the equals of the best priority that fit; or why there is none."""
         client = self.client
         goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
-        moment = client.moment()
-        peer = snapshot.peer(self.actor.name) or Peer(self.actor.name, moment.now, self.actor.name)
+        clocks = client.clocks()
+        peer = snapshot.peer(self.actor.name) or Peer(self.actor.name, clocks.now, self.actor.name)
         few = min(32, max(4, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
-        fits, skipped = fitting(snapshot, goals, peer, self.actor, moment, few)
+        fits, skipped = fitting(snapshot, goals, peer, self.actor, clocks, few)
         if fits:
             drawn = contended(fits, 0, self.actor.name)
-            return drawn[int(client.connection.hooks.jitter() * len(drawn))].id
+            return drawn[int(client.connection.overrides.jitter() * len(drawn))].id
         words = "; ".join(item.why for item in skipped[:3]) or "there is no todo"
         taken = any(
-            is_held(lease, snapshot, moment) and lease.holder != self.actor.name
+            is_held(lease, snapshot, clocks) and lease.holder != self.actor.name
             for goal in goals
             for lease in snapshot.leases(goal)
         )
@@ -168,16 +168,16 @@ class _Course:
             )
         view = client.view(snapshot, snapshot.goals_of(lease.todo)[0], lease.todo)
         session = self.actor.session or ""
-        began = client.connection.hooks.clock.counting()
+        began = client.connection.overrides.clock.counting()
         with todo_file(client, view) as file:
             env = {**client.connection.env, **exported(view, session, file), "LOOPX_LOOP": name}
-            status, keeper, told = attend(
+            status, renewer, told = supervise(
                 client, self.argv, lease, agent=name, session=session, began=began,
                 cwd=client.connection.repository.cwd, env=env, inbox=self.inbox, grace=self.grace,
                 keep=(self.handle,),
             )  # fmt: skip
         released = self._count(loop.iterations + 1)
-        lost = keeper.lost
+        lost = renewer.lost
         if lost is not None:
             raise lost
         return Tick(_shown(client, name), task=lease.todo, status=status, released=released,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from loopx_git.client.arguments import checked, identifier, words
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import conditions, resolve
-from loopx_git.core.lease import Lease, LeaseState, Moment
+from loopx_git.core.lease import Clocks, Lease, LeaseState
 from loopx_git.core.query import Skipped, waits_for, why_not
 from loopx_git.core.todo import TERMINAL, Status, Todo
 from loopx_git.errors import InvalidState, NotAllowed, UsageError
@@ -42,7 +42,7 @@ def _texts(todo: Todo) -> Iterator[str]:
     yield from (todo.title, todo.id, todo.alias or "", todo.body)
 
 
-def not_ready(snapshot: TreeSnapshot, view: TodoView, moment: Moment) -> str | None:
+def not_ready(snapshot: TreeSnapshot, view: TodoView, clocks: Clocks) -> str | None:
     """Why no agent could claim what `list` found, as a word of NOTHING; None when one could."""
     if view.lease.state is LeaseState.HELD:
         return "held"
@@ -50,24 +50,24 @@ def not_ready(snapshot: TreeSnapshot, view: TodoView, moment: Moment) -> str | N
         return view.status.value
     if view.waits:
         return "wait"
-    return None if conditions.readiness(snapshot, view.todo, moment) is None else "other"
+    return None if conditions.readiness(snapshot, view.todo, clocks) is None else "other"
 
 
 def _claimable(
     client: BaseClient, snapshot: TreeSnapshot, found: Sequence[TodoView], actor: Actor
 ) -> tuple[list[TodoView], list[Skipped]]:
     """What of the ready todos the actor could claim now, and why not the others; "*" stands for all of them."""
-    from loopx_git.client.pick import peer_of
+    from loopx_git.client.next_todo import peer_of
 
     try:
         peer = peer_of(snapshot, actor, client)
     except NotAllowed as error:
         return [], [Skipped("*", f"{error.message}: {error.hint}")]
-    moment = client.moment()
-    over = conditions.limit(snapshot, actor, moment)
+    clocks = client.clocks()
+    over = conditions.limit(snapshot, actor, clocks)
     if over is not None:
         return [], [Skipped("*", over.message)]
-    reasons = [(view, why_not(snapshot, view.todo, peer, actor, moment)) for view in found]
+    reasons = [(view, why_not(snapshot, view.todo, peer, actor, clocks)) for view in found]
     return (
         [view for view, why in reasons if why is None],
         [Skipped.of(view.todo, why) for view, why in reasons if why is not None],
@@ -107,7 +107,7 @@ class TodoReads:
         snapshot = self._client.snapshot(reading)
         goal, todo = resolve.todo(snapshot, todo_id, goal_id)
         view = self._client.view(snapshot, goal, todo)
-        return replace(view, waits=waits_for(snapshot, view.todo, self._client.moment())), reading
+        return replace(view, waits=waits_for(snapshot, view.todo, self._client.clocks())), reading
 
     def list(
         self, *, goal_id: str | None = None, status: Sequence[str] = (), ready: bool = False, mine: bool = False,
@@ -136,7 +136,7 @@ class TodoReads:
                     hint="one of open, in_progress, blocked, needs_human, completed, superseded, cancelled, all",
                 )
         reading = self._client.read(fresh=fresh, offline=offline)
-        snapshot, moment = self._client.snapshot(reading), self._client.moment()
+        snapshot, clocks = self._client.snapshot(reading), self._client.clocks()
         goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
         agent = agent_id or self._client.connection.settings.agent
         actor = self._client.connection.actor(agent_id, session) if ready and agent is not None else None
@@ -163,8 +163,8 @@ class TodoReads:
                     continue
                 if holder is not None and view.holder != holder:
                     continue
-                view = replace(view, waits=waits_for(snapshot, todo, moment))
-                why = not_ready(snapshot, view, moment) if ready else None
+                view = replace(view, waits=waits_for(snapshot, todo, clocks))
+                why = not_ready(snapshot, view, clocks) if ready else None
                 if why is not None:
                     passed[why] += 1
                 elif view.waits or not waiting:

@@ -16,14 +16,14 @@ from loopx_git.core.change import Actor, Facts, PutTodo, place_of
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan_setup import add_todo
 from loopx_git.core.plan_todo import NeedsValidation
-from loopx_git.core.table import Hold, Operation
+from loopx_git.core.table import HoldState, Operation
 from loopx_git.core.times import UNSET, Ttl, format_duration
 from loopx_git.core.todo import Status
 from loopx_git.errors import LoopXError, UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.pick import Picked
-    from loopx_git.store.ledger import Answer
+    from loopx_git.client.next_todo import Picked
+    from loopx_git.store.ledger import SubmitResult
 
 
 @checked()
@@ -121,9 +121,9 @@ class Todos(TodoReads):
         when no agent is set. `statuses` narrows the choice to open or to in_progress todos. Without `claim`, `best`
         of the answer has the best `limit` (None: all) that fit.
         """
-        from loopx_git.client.pick import pick
+        from loopx_git.client.next_todo import next_todo
 
-        return pick(
+        return next_todo(
             self._client, claim=self.claim if claim else None, agent_id=agent_id, session=session, goal_id=goal_id,
             ttl=ttl, dry_run=dry_run, fresh=fresh, offline=offline, statuses=statuses, limit=limit,
         )  # fmt: skip
@@ -175,7 +175,7 @@ class Todos(TodoReads):
             Operation.UPDATE, todo_id, agent_id, session, dry_run,
             goal=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason, fields=lists,
         )  # fmt: skip
-        if view.facts.get("hold") != Hold.MINE.value:
+        if view.facts.get("hold") != HoldState.MINE.value:
             return view
         written = not dry_run and not view.facts.get("unchanged")
         actor = self._client.connection.actor(agent_id, session)
@@ -315,7 +315,7 @@ class Todos(TodoReads):
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"todo {operation} {todo_id}")
         return self._result(answer, actor, [command])[0]
 
-    def _result(self, answer: Answer, actor: Actor, commands: Sequence[Any]) -> Sequence[TodoView]:
+    def _result(self, answer: SubmitResult, actor: Actor, commands: Sequence[Any]) -> Sequence[TodoView]:
         """The todos as they are at the answer's tip; a dry run shows them as they were."""
         assert answer.tip is not None
         snapshot = self._client.connection.ledger.snapshot(answer.tip)
@@ -336,13 +336,13 @@ class Todos(TodoReads):
 
     def _planned(self, snapshot: Any, command: AddTodo, actor: Actor, facts: Facts) -> TodoView:
         """The todo that a dry run of `add` would write."""
-        moment = self._client.moment()
-        write = add_todo(snapshot, command, actor, moment).writes[0]
+        clocks = self._client.clocks()
+        write = add_todo(snapshot, command, actor, clocks).writes[0]
         assert isinstance(write, PutTodo)
-        return TodoView(write.todo, lease_view(None, write.todo.id, moment, 0), facts=facts)
+        return TodoView(write.todo, lease_view(None, write.todo.id, clocks, 0), facts=facts)
 
     def _new_id(self) -> str:
-        return ids.todo_id(self._client.connection.hooks.entropy(6))
+        return ids.todo_id(self._client.connection.overrides.entropy(6))
 
     def _successor(self, successor: str | None, title: str | None) -> dict[str, Any]:
         """The command's fields for what carries on: an existing todo, or the id of one to be made."""

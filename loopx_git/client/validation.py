@@ -46,11 +46,11 @@ def validate(
             hint="have it added there, by a commit that is reviewed; look: git loopx config show",
             about=about,
         )
-    keeper = Renewing(client, lease, actor)
+    renewer = Renewing(client, lease, actor)
     repository = client.connection.repository
     env = {**client.connection.env, "LOOPX_TODO": lease.todo, "LOOPX_EPOCH": str(lease.epoch),
            "LOOPX_AGENT": actor.name}  # fmt: skip
-    done = watched(argv, cwd=repository.top or repository.cwd, env=env, timeout=timeout, tick=keeper.tick, sink=sink)
+    done = watched(argv, cwd=repository.top or repository.cwd, env=env, timeout=timeout, tick=renewer.tick, sink=sink)
     client.connection.begin_again()
     if done.timed_out:
         raise NotAllowed(
@@ -77,12 +77,12 @@ class Renewing:
 
     def __init__(self, client: BaseClient, lease: Lease, actor: Actor) -> None:
         self.client, self.lease, self.actor = client, lease, actor
-        self.last = client.connection.hooks.clock.counting()
+        self.last = client.connection.overrides.clock.counting()
 
     def tick(self) -> None:
         """Renew once a third of the ttl has passed. Raises NotYourClaim when the claim is lost."""
         ttl = self.lease.ttl_s
-        now = self.client.connection.hooks.clock.counting()
+        now = self.client.connection.overrides.clock.counting()
         if ttl is None or now - self.last < ttl / 3:
             return
         self.last = now

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from loopx_git.core.change import Facts
-from loopx_git.core.lease import Ended, Lease, LeaseState, Moment, expires_at, state
+from loopx_git.core.lease import Clocks, Ended, Lease, LeaseState, expires_at, state
 from loopx_git.core.peer import Goal, Peer
-from loopx_git.core.query import Wait
+from loopx_git.core.query import WaitsFor
 from loopx_git.core.times import format_time
 from loopx_git.core.todo import Status, Todo
 
@@ -110,7 +110,7 @@ class LeaseView:
 
     def as_json(self) -> dict[str, Any]:
         """The JSON of the command line: the record, id, expires_at and state."""
-        from loopx_git.format.record import as_json
+        from loopx_git.format.lease_record import as_json
 
         return {
             **as_json(self.lease),
@@ -135,7 +135,7 @@ class TodoView:
     todo: Todo
     lease: LeaseView
     acquired: bool | None = None
-    waits: Sequence[Wait] | None = None
+    waits: Sequence[WaitsFor] | None = None
     facts: Facts = field(default_factory=Facts)
 
     @property
@@ -191,16 +191,16 @@ class TodoView:
         return shown
 
 
-def wait_json(wait: Wait) -> dict[str, Any]:
+def wait_json(wait: WaitsFor) -> dict[str, Any]:
     """What is waited for: the todo that is meant, or the time."""
     named = {"todo_id": wait.todo, "alias": wait.alias, "title": wait.title}
     return {**named, "until": _time(wait.until), "why": wait.why}
 
 
-def lease_view(lease: Lease | None, todo: str, moment: Moment, skew_s: int) -> LeaseView:
+def lease_view(lease: Lease | None, todo: str, clocks: Clocks, skew_s: int) -> LeaseView:
     """The view of a lease record at a moment; None is the record of a todo that was never claimed."""
     found = lease or Lease(todo)
-    return LeaseView(found, state(found, moment, skew_s), expires_at(found))
+    return LeaseView(found, state(found, clocks, skew_s), expires_at(found))
 
 
 def todo_json(todo: Todo) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from loopx_git.core import scope
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import GoalStatus, Peer, PeerStatus
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.times import format_time
@@ -94,13 +94,13 @@ def blocker(snapshot: Snapshot, todo: Todo) -> Blocker | None:
     return None
 
 
-def readiness(snapshot: Snapshot, todo: Todo, moment: Moment) -> Unmet | None:
+def readiness(snapshot: Snapshot, todo: Todo, clocks: Clocks) -> Unmet | None:
     """What keeps every agent from claiming the todo: dependencies, resume_after, attempts, a closed goal."""
     unmet = dependency(snapshot, todo)
     if unmet:
         return unmet
     about: dict[str, object] = {"todo_id": todo.id}
-    if todo.resume_after is not None and todo.resume_after > moment.now:
+    if todo.resume_after is not None and todo.resume_after > clocks.now:
         when = format_time(todo.resume_after)
         return Unmet(f"{todo.id} resumes after {when}", "git loopx todo list --ready", about)
     limit = snapshot.policy.claims_max_attempts
@@ -133,7 +133,7 @@ def fitness(peer: Peer, todo: Todo) -> Unmet | None:
     return None
 
 
-def limit(snapshot: Snapshot, actor: Actor, moment: Moment) -> Unmet | None:
+def limit(snapshot: Snapshot, actor: Actor, clocks: Clocks) -> Unmet | None:
     """The limit max_per_agent, over all goals. Lapsed claims do not count."""
     most = snapshot.policy.claims_max_per_agent
     if most is None:
@@ -142,7 +142,7 @@ def limit(snapshot: Snapshot, actor: Actor, moment: Moment) -> Unmet | None:
         1
         for goal in snapshot.goal_ids()
         for lease in snapshot.leases(goal)
-        if lease.holder == actor.name and is_held(lease, snapshot, moment)
+        if lease.holder == actor.name and is_held(lease, snapshot, clocks)
     )
     if count < most:
         return None
@@ -153,12 +153,12 @@ def limit(snapshot: Snapshot, actor: Actor, moment: Moment) -> Unmet | None:
     )
 
 
-def scope_overlap(snapshot: Snapshot, todo: Todo, actor: Actor, moment: Moment) -> Unmet | None:
+def scope_overlap(snapshot: Snapshot, todo: Todo, actor: Actor, clocks: Clocks) -> Unmet | None:
     """The first live claim of another session in the goal whose scope overlaps this todo's scope."""
     if not todo.scope or snapshot.policy.claims_scope_overlap == "allow":
         return None
     for lease in snapshot.leases(todo.goal):
-        if lease.todo == todo.id or not is_held(lease, snapshot, moment):
+        if lease.todo == todo.id or not is_held(lease, snapshot, clocks):
             continue
         if (lease.holder, lease.session) == (actor.name, actor.session):
             continue

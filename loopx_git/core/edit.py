@@ -8,7 +8,7 @@ from typing import Any
 
 from loopx_git.core.change import Actor
 from loopx_git.core.fields import EDITABLE
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.plan_setup import check_alias, check_field, resolved_dependencies
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.times import format_time
@@ -39,9 +39,9 @@ def edited(snapshot: Snapshot, todo: Todo, fields: Mapping[str, Any]) -> Todo:
     return replace(todo, **changes)
 
 
-def with_note(todo: Todo, text: str, actor: Actor, moment: Moment) -> Todo:
+def with_note(todo: Todo, text: str, actor: Actor, clocks: Clocks) -> Todo:
     """The todo with a note at the end."""
     reason = bad_text(text) if text.strip() else "is empty"
     if reason:
         raise UsageError(f"the note {reason}", hint="--note TEXT, or --note-file FILE")
-    return replace(todo, notes=(*todo.notes, Note(format_time(moment.now), actor.name, text)))
+    return replace(todo, notes=(*todo.notes, Note(format_time(clocks.now), actor.name, text)))

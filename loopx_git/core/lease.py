@@ -68,7 +68,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Clocks:
     """What the clocks of one clone say at one try.
 
     now         wall clock, UTC
@@ -96,7 +96,7 @@ def expires_at(lease: Lease) -> datetime | None:
     return after(lease.renewed_at, lease.ttl_s)
 
 
-def state(lease: Lease | None, moment: Moment, skew_s: int) -> LeaseState:
+def state(lease: Lease | None, clocks: Clocks, skew_s: int) -> LeaseState:
     """The state for others: HELD until renewed_at + ttl + skew has passed on their wall clock.
 
     A record dated in their future by more than the skew is timed from when it was first seen here. A wrong clock can
@@ -107,26 +107,26 @@ def state(lease: Lease | None, moment: Moment, skew_s: int) -> LeaseState:
     if lease.ttl_s is None or lease.renewed_at is None:
         return LeaseState.HELD
     start = lease.renewed_at
-    if start > after(moment.now, skew_s):
-        start = moment.first_seen.get(lease.stamp, moment.now)
-    return LeaseState.LAPSED if moment.now > after(start, lease.ttl_s + skew_s) else LeaseState.HELD
+    if start > after(clocks.now, skew_s):
+        start = clocks.first_seen.get(lease.stamp, clocks.now)
+    return LeaseState.LAPSED if clocks.now > after(start, lease.ttl_s + skew_s) else LeaseState.HELD
 
 
-def is_late(lease: Lease, moment: Moment) -> bool:
+def is_late(lease: Lease, clocks: Clocks) -> bool:
     """True when the holder must stop acting: its own deadline (ttl minus margin) has passed."""
     if lease.ttl_s is None or lease.renewed_at is None:
         return False
-    remaining = moment.remaining.get(lease.id)
+    remaining = clocks.remaining.get(lease.id)
     if remaining is not None:
         return remaining <= 0
-    return moment.now > after(lease.renewed_at, lease.ttl_s - margin(lease.ttl_s))
+    return clocks.now > after(lease.renewed_at, lease.ttl_s - margin(lease.ttl_s))
 
 
-def is_due(lease: Lease, moment: Moment) -> bool:
+def is_due(lease: Lease, clocks: Clocks) -> bool:
     """True when less than a third of the ttl is left: the holder's next operation renews it."""
     end = expires_at(lease)
     if end is None or lease.ttl_s is None:
         return False
-    remaining = moment.remaining.get(lease.id)
-    left = remaining if remaining is not None else (end - moment.now).total_seconds()
+    remaining = clocks.remaining.get(lease.id)
+    left = remaining if remaining is not None else (end - clocks.now).total_seconds()
     return left < lease.ttl_s / 3

@@ -8,7 +8,7 @@ from loopx_git.core.change import Actor, Facts
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.peer import ClaimMode
 from loopx_git.core.snapshot import Snapshot
-from loopx_git.core.table import Effect, Hold, Operation, Row
+from loopx_git.core.table import Effect, HoldState, Operation, Row
 from loopx_git.core.todo import Todo
 from loopx_git.errors import NotAllowed, UsageError
 
@@ -17,7 +17,7 @@ from loopx_git.errors import NotAllowed, UsageError
 NOTE_REASON = "a note without the claim"
 #: What an operator may change beside somebody's claim by an operation of its own.
 TRIAGED = frozenset({"priority", "labels"})
-_OWN = frozenset({Hold.MINE, Hold.LATE})
+_OWN = frozenset({HoldState.MINE, HoldState.LATE})
 
 
 def claims_softly(snapshot: Snapshot, goal: str) -> bool:
@@ -27,7 +27,7 @@ def claims_softly(snapshot: Snapshot, goal: str) -> bool:
     return mode is ClaimMode.SOFT
 
 
-def meant(command: OnTodo, todo: Todo, actor: Actor, hold: Hold, *, soft: bool) -> OnTodo:
+def meant(command: OnTodo, todo: Todo, actor: Actor, hold: HoldState, *, soft: bool) -> OnTodo:
     """The command with the operation that it means. `soft` tells what a plain claim is in the todo's goal.
 
     claim    in a goal whose claims are soft: a soft claim
@@ -44,7 +44,7 @@ def meant(command: OnTodo, todo: Todo, actor: Actor, hold: Hold, *, soft: bool) 
         case Operation.RELEASE if plain and actor.name in todo.soft_claims and (soft or hold not in _OWN):
             operation = Operation.UNSOFT
         case Operation.UPDATE if not command.status:
-            if plain and not command.fields and hold not in _OWN and hold is not Hold.SOFT:
+            if plain and not command.fields and hold not in _OWN and hold is not HoldState.SOFT:
                 operation = Operation.NOTE
             elif command.force and command.fields and set(command.fields) <= TRIAGED:
                 operation = Operation.TRIAGE
@@ -69,9 +69,9 @@ def check(command: OnTodo) -> None:
         )
 
 
-def check_soft(command: OnTodo, todo: Todo, hold: Hold, row: Row) -> None:
+def check_soft(command: OnTodo, todo: Todo, hold: HoldState, row: Row) -> None:
     """Raise NotAllowed for what a soft claim does not permit, after the row granted the operation."""
-    if hold is Hold.SOFT and command.fields and not command.force:
+    if hold is HoldState.SOFT and command.fields and not command.force:
         raise NotAllowed(
             f"a soft claim changes status and notes only, not {', '.join(sorted(command.fields))}",
             hint=f"git loopx task-lease acquire {todo.id}",
@@ -85,7 +85,7 @@ def check_soft(command: OnTodo, todo: Todo, hold: Hold, row: Row) -> None:
         )
 
 
-def taken_back(command: OnTodo, todo: Todo, actor: Actor, hold: Hold) -> Facts:
+def taken_back(command: OnTodo, todo: Todo, actor: Actor, hold: HoldState) -> Facts:
     """Of an agent's lease and soft claim on one todo: which one is released, and which one stays."""
     if command.operation is Operation.UNSOFT:
         return {"released": "soft claim", "goes_on": "lease"} if hold in _OWN else {"released": "soft claim"}

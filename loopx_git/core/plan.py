@@ -27,12 +27,12 @@ from loopx_git.core.commands import (
     SetPolicy,
 )
 from loopx_git.core.fields import why_bad
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.errors import UsageError
 
 
-def plan(snapshot: Snapshot | None, command: Command, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+def plan(snapshot: Snapshot | None, command: Command, actor: Actor, clocks: Clocks, request: str) -> ChangeSet:
     """The change set of one command on one snapshot (None: there is no ledger yet).
 
     `request` is the idempotency key, 32 hex digits. A change set without writes changes nothing.
@@ -43,35 +43,35 @@ def plan(snapshot: Snapshot | None, command: Command, actor: Actor, moment: Mome
     if actor.session is not None:
         ids.check("session", actor.session)
     if isinstance(command, Init):
-        return plan_setup.init(snapshot, actor, moment)
+        return plan_setup.init(snapshot, actor, clocks)
     if snapshot is None:
         raise AssertionError("only init is planned without a ledger")
     match command:
         case SetPolicy():
-            return plan_setup.set_policy(snapshot, command, actor, moment)
+            return plan_setup.set_policy(snapshot, command, actor, clocks)
         case CreateGoal():
-            return plan_setup.create_goal(snapshot, command, actor, moment)
+            return plan_setup.create_goal(snapshot, command, actor, clocks)
         case CloseGoal():
-            return plan_setup.close_goal(snapshot, command, actor, moment)
+            return plan_setup.close_goal(snapshot, command, actor, clocks)
         case SetPeerStatus():
-            return plan_peer.set_status(snapshot, command, actor, moment)
+            return plan_peer.set_status(snapshot, command, actor, clocks)
         case Beat():
-            return plan_heartbeat.beat(snapshot, actor, moment)
+            return plan_heartbeat.beat(snapshot, actor, clocks)
         case RenewAll():
-            return plan_heartbeat.renew_all(snapshot, command, actor, moment, request)
+            return plan_heartbeat.renew_all(snapshot, command, actor, clocks, request)
         case DropSoftClaim():
-            return plan_heartbeat.drop_soft_claim(snapshot, command, actor, moment)
+            return plan_heartbeat.drop_soft_claim(snapshot, command, actor, clocks)
         case RegisterPeer():
-            return plan_peer.register(snapshot, command, actor, moment)
+            return plan_peer.register(snapshot, command, actor, clocks)
         case AddTodo():
-            return plan_setup.add_todo(snapshot, command, actor, moment)
+            return plan_setup.add_todo(snapshot, command, actor, clocks)
         case OnTodo():
-            return plan_todo.on_todo(snapshot, command, actor, moment, request)
+            return plan_todo.on_todo(snapshot, command, actor, clocks, request)
         case CreateLoop():
-            return plan_loop.create(snapshot, command, actor, moment)
+            return plan_loop.create(snapshot, command, actor, clocks)
         case SetLoopStatus():
-            return plan_loop.set_status(snapshot, command, actor, moment)
+            return plan_loop.set_status(snapshot, command, actor, clocks)
         case ClaimTask():
-            return plan_loop.claim(snapshot, command, actor, moment, request)
+            return plan_loop.claim(snapshot, command, actor, clocks, request)
         case CountTick():
-            return plan_loop.count(snapshot, command, actor, moment, request)
+            return plan_loop.count(snapshot, command, actor, clocks, request)

@@ -8,7 +8,7 @@ from loopx_git.core import resolve
 from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLease, PutPeer, PutTodo, Write
 from loopx_git.core.claim import gone, renewed
 from loopx_git.core.commands import DropSoftClaim, RenewAll
-from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.lease import Clocks, Lease
 from loopx_git.core.peer import ClaimMode
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.snapshot import Snapshot
@@ -16,7 +16,7 @@ from loopx_git.core.todo import Status
 from loopx_git.errors import NotAllowed, UsageError
 
 
-def beat(snapshot: Snapshot, actor: Actor, moment: Moment) -> ChangeSet:
+def beat(snapshot: Snapshot, actor: Actor, clocks: Clocks) -> ChangeSet:
     """Note that the peer was seen now."""
     peer = snapshot.peer(actor.name) if actor.is_agent else None
     if peer is None or peer.agent != actor.name:
@@ -27,13 +27,13 @@ def beat(snapshot: Snapshot, actor: Actor, moment: Moment) -> ChangeSet:
         )
     text = subject(f"peer {peer.agent} beat")
     facts: Facts = {"agent": peer.agent}
-    after = replace(peer, last_seen=moment.now)
+    after = replace(peer, last_seen=clocks.now)
     # Two beats within a millisecond are one: a commit that changes nothing is not an operation.
     writes = () if after == peer else (PutPeer(after),)
     return ChangeSet(Op.PEER, actor, text, writes, facts=facts)
 
 
-def renew_all(snapshot: Snapshot, command: RenewAll, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+def renew_all(snapshot: Snapshot, command: RenewAll, actor: Actor, clocks: Clocks, request: str) -> ChangeSet:
     """Renew every lease that the caller's session still holds, in one operation."""
     if not actor.is_agent:
         raise UsageError("renew --all needs an agent", hint=resolve.who_acts(snapshot))
@@ -46,14 +46,14 @@ def renew_all(snapshot: Snapshot, command: RenewAll, actor: Actor, moment: Momen
     if command.renewals is not None:
         found = [(goal, lease) for goal, lease in found if lease.id in command.renewals]
     writes: tuple[Write, ...] = tuple(
-        PutLease(goal, renewed(lease, actor, lease.ttl_s, moment, request)) for goal, lease in found
+        PutLease(goal, renewed(lease, actor, lease.ttl_s, clocks, request)) for goal, lease in found
     )
     names = tuple(lease.id for _, lease in found)
     text = subject(f"renew {len(names)} leases by {actor.name}")
     return ChangeSet(Op.RENEW, actor, text, writes, renewed=names, facts={"renewed": list(names)})
 
 
-def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, moment: Moment) -> ChangeSet:
+def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, clocks: Clocks) -> ChangeSet:
     """Remove a soft claim whose peer is stale, retired or not registered. Raises NotAllowed for an active peer.
 
     The last one puts the todo back to open, if it was in progress under soft claims alone.
@@ -67,7 +67,7 @@ def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, mo
     if command.agent not in todo.soft_claims:
         return replace(base, facts={**facts, "unchanged": "same"})
     peer = snapshot.peer(command.agent)
-    if peer is not None and not gone(peer, snapshot, moment):
+    if peer is not None and not gone(peer, snapshot, clocks):
         raise NotAllowed(
             f"{command.agent} is not stale and keeps its soft claim of {todo_id}",
             hint="git loopx heartbeat status",

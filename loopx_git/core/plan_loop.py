@@ -12,13 +12,13 @@ from loopx_git.core import ids, resolve
 from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLoop, PutPeer, Write
 from loopx_git.core.claim import hold_of
 from loopx_git.core.commands import ClaimTask, CountTick, CreateLoop, OnTodo, SetLoopStatus
-from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.lease import Clocks, Lease
 from loopx_git.core.loop import Loop, LoopStatus, is_over
 from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.plan_todo import decide
 from loopx_git.core.snapshot import Snapshot
-from loopx_git.core.table import Hold, Operation
+from loopx_git.core.table import HoldState, Operation
 from loopx_git.core.todo import bad_line
 from loopx_git.errors import NotAllowed, NotFound, UsageError
 
@@ -47,7 +47,7 @@ def owns(snapshot: Snapshot, loop: Loop) -> Lease | None:
     return lease if mine else None
 
 
-def create(snapshot: Snapshot, command: CreateLoop, actor: Actor, moment: Moment) -> ChangeSet:
+def create(snapshot: Snapshot, command: CreateLoop, actor: Actor, clocks: Clocks) -> ChangeSet:
     """The record of a new loop and its peer. Nothing changes when the loop exists."""
     name = ids.check("agent", command.loop, where="loop")
     known, peer = snapshot.loop(name), snapshot.peer(name)
@@ -55,9 +55,9 @@ def create(snapshot: Snapshot, command: CreateLoop, actor: Actor, moment: Moment
     facts: Facts = {"loop": name, "created": known is None}
     if known is not None:
         return ChangeSet(Op.LOOP, actor, text, facts=facts)
-    writes: list[Write] = [PutLoop(Loop(name, moment.now, actor.name))]
+    writes: list[Write] = [PutLoop(Loop(name, clocks.now, actor.name))]
     if peer is None:
-        writes.insert(0, PutPeer(Peer(name, moment.now, actor.name, PeerKind.LOOP)))
+        writes.insert(0, PutPeer(Peer(name, clocks.now, actor.name, PeerKind.LOOP)))
     elif peer.agent != name or peer.kind is not PeerKind.LOOP or peer.status is PeerStatus.RETIRED:
         what = "retired" if peer.status is PeerStatus.RETIRED else f"registered as {peer.kind}"
         raise NotAllowed(
@@ -68,7 +68,7 @@ def create(snapshot: Snapshot, command: CreateLoop, actor: Actor, moment: Moment
     return ChangeSet(Op.LOOP, actor, text, tuple(writes), facts=facts)
 
 
-def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, moment: Moment) -> ChangeSet:
+def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, clocks: Clocks) -> ChangeSet:
     """Pause, halt or resume a loop; it keeps its task. A halted loop continues only when somebody else approves."""
     loop = tracked(snapshot, command.loop)
     if command.reason is not None:
@@ -97,7 +97,7 @@ def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, moment:
     return ChangeSet(Op.LOOP, actor, text, (PutLoop(after),), reason=command.reason, facts=facts)
 
 
-def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, clocks: Clocks, request: str) -> ChangeSet:
     """The todo's lease for the loop and the loop's record, in one commit.
 
     Nothing changes when the loop has the task.
@@ -122,7 +122,7 @@ def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, 
     asked = OnTodo(
         operation, todo, goal, force=command.force, reason=command.reason, ttl=None, exclusive=True, renewals=()
     )
-    change = decide(snapshot, asked, actor, moment, request)
+    change = decide(snapshot, asked, actor, clocks, request)
     after = replace(loop, session=actor.session, current_task=todo)
     facts: Facts = {**change.facts, "loop": loop.name}
     if not change.writes and after == loop:
@@ -133,14 +133,14 @@ def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, moment: Moment, 
     return replace(change, op=op, subject=text, writes=(*change.writes, PutLoop(after)), facts=facts)
 
 
-def count(snapshot: Snapshot, command: CountTick, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+def count(snapshot: Snapshot, command: CountTick, actor: Actor, clocks: Clocks, request: str) -> ChangeSet:
     """Count one iteration, and release a task that has ended or was lost."""
     loop = tracked(snapshot, command.loop)
     check_home(loop, actor, moves=False, way=f"git loopx loop tick {loop.name} --resume -- COMMAND ARGUMENTS...")
     if loop.iterations >= command.iteration:
         counted: Facts = {"loop": loop.name, "iterations": loop.iterations, "released": None}
         return ChangeSet(Op.LOOP, actor, "", facts=counted)
-    after = replace(loop, iterations=loop.iterations + 1, last_tick=moment.now, session=actor.session)
+    after = replace(loop, iterations=loop.iterations + 1, last_tick=clocks.now, session=actor.session)
     facts: Facts = {"loop": loop.name, "iterations": after.iterations, "released": None}
     base = ChangeSet(Op.LOOP, actor, subject(f"loop {loop.name} tick {after.iterations}"), facts=facts)
     if loop.current_task is None:
@@ -148,7 +148,7 @@ def count(snapshot: Snapshot, command: CountTick, actor: Actor, moment: Moment, 
     task = loop.current_task
     goal, _ = resolve.todo(snapshot, task)
     lease = snapshot.lease(goal, task) or Lease(task)
-    mine = hold_of(lease, actor, None, moment, snapshot.policy.claims_skew) in (Hold.MINE, Hold.LATE)
+    mine = hold_of(lease, actor, None, clocks, snapshot.policy.claims_skew) in (HoldState.MINE, HoldState.LATE)
     base = replace(base, goal=goal, todo=task, epoch=lease.epoch)
     if not mine:
         writes: tuple[Write, ...] = (PutLoop(replace(after, current_task=None)),)
@@ -156,7 +156,7 @@ def count(snapshot: Snapshot, command: CountTick, actor: Actor, moment: Moment, 
     if not is_over(snapshot.todo(goal, task)):
         return replace(base, writes=(PutLoop(after),))
     asked = OnTodo(Operation.RELEASE, task, goal, exclusive=True, renewals=())
-    released = decide(snapshot, asked, actor, moment, request)
+    released = decide(snapshot, asked, actor, clocks, request)
     writes = (*released.writes, PutLoop(replace(after, current_task=None)))
     return replace(base, writes=writes, epoch=released.epoch, facts={**facts, "released": task})
 

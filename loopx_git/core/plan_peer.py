@@ -8,14 +8,14 @@ from loopx_git.core import ids
 from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutPeer, PutTodo, Write
 from loopx_git.core.claim import is_held
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.errors import NotAllowed, NotFound
 
 
-def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, moment: Moment) -> ChangeSet:
+def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, clocks: Clocks) -> ChangeSet:
     """A new peer, or a registered one with another kind or other capabilities.
 
     Raises NotAllowed when the name is taken (`new`, or a name that differs only in case) or retired, UsageError for a
@@ -28,7 +28,7 @@ def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, moment: Mo
     known = snapshot.peer(command.agent)
     text = subject(f"peer {command.agent} by {actor.name}")
     if known is None:
-        peer = Peer(command.agent, moment.now, actor.name, command.kind or PeerKind.AGENT, capabilities=capabilities)
+        peer = Peer(command.agent, clocks.now, actor.name, command.kind or PeerKind.AGENT, capabilities=capabilities)
         facts: Facts = {"agent": command.agent, "created": True}
         return ChangeSet(Op.PEER, actor, text, (PutPeer(peer),), facts=facts)
     about = {"agent": known.agent}
@@ -53,7 +53,7 @@ def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, moment: Mo
     return ChangeSet(Op.PEER, actor, text, writes, facts={"agent": known.agent, "created": False})
 
 
-def set_status(snapshot: Snapshot, command: SetPeerStatus, actor: Actor, moment: Moment) -> ChangeSet:
+def set_status(snapshot: Snapshot, command: SetPeerStatus, actor: Actor, clocks: Clocks) -> ChangeSet:
     """Pause and resume change the peer alone; retiring also takes its soft claims out of every todo."""
     ids.check("agent", command.agent)
     known = snapshot.peer(command.agent)
@@ -75,17 +75,17 @@ def set_status(snapshot: Snapshot, command: SetPeerStatus, actor: Actor, moment:
         )
     writes: list[Write] = [PutPeer(replace(known, status=command.status))]
     if command.status is PeerStatus.RETIRED:
-        _refuse_while_it_holds(snapshot, known, moment)
+        _refuse_while_it_holds(snapshot, known, clocks)
         writes += _without_soft_claims(snapshot, known.agent)
     return ChangeSet(Op.PEER, actor, text, tuple(writes), facts=facts)
 
 
-def _refuse_while_it_holds(snapshot: Snapshot, peer: Peer, moment: Moment) -> None:
+def _refuse_while_it_holds(snapshot: Snapshot, peer: Peer, clocks: Clocks) -> None:
     held = [
         lease.id
         for goal in snapshot.goal_ids()
         for lease in snapshot.leases(goal)
-        if lease.holder == peer.agent and is_held(lease, snapshot, moment)
+        if lease.holder == peer.agent and is_held(lease, snapshot, clocks)
     ]
     if held:
         raise NotAllowed(

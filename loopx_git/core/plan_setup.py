@@ -10,7 +10,7 @@ from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutFormat, PutGoa
 from loopx_git.core.claim import is_held
 from loopx_git.core.commands import AddTodo, CloseGoal, CreateGoal, SetPolicy
 from loopx_git.core.fields import why_bad
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import Goal, GoalStatus
 from loopx_git.core.policy import Policy, get, with_value
 from loopx_git.core.snapshot import Snapshot
@@ -23,16 +23,16 @@ def subject(text: str) -> str:
     return text if len(text) <= 72 else text[:69] + "..."
 
 
-def init(snapshot: Snapshot | None, actor: Actor, moment: Moment) -> ChangeSet:
+def init(snapshot: Snapshot | None, actor: Actor, clocks: Clocks) -> ChangeSet:
     """A new ledger. Nothing changes when there is one."""
     if snapshot is not None:
         return ChangeSet(Op.INIT, actor, "", facts={"created": False})
-    goal = Goal("main", "main", moment.now, actor.name)
+    goal = Goal("main", "main", clocks.now, actor.name)
     writes: tuple[Write, ...] = (PutFormat(), PutPolicy(Policy()), PutGoal(goal))
     return ChangeSet(Op.INIT, actor, subject(f"init ledger by {actor.name}"), writes, facts={"created": True})
 
 
-def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor, moment: Moment) -> ChangeSet:
+def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor, clocks: Clocks) -> ChangeSet:
     """Set one key. The mode of claims changes only while no goal that follows the policy is in use."""
     before = snapshot.policy
     after = with_value(before, command.key, command.value)
@@ -41,13 +41,13 @@ def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor, moment: Mom
         for goal_id in snapshot.goal_ids():
             stored = snapshot.goal(goal_id)
             if stored is None or stored.claims is None:
-                _refuse_in_use(snapshot, goal_id, moment)
+                _refuse_in_use(snapshot, goal_id, clocks)
     writes = () if after == before else (PutPolicy(after),)
     text = subject(f"policy {command.key}={facts['value']} by {actor.name}")
     return ChangeSet(Op.POLICY, actor, text, writes, facts=facts)
 
 
-def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, moment: Moment) -> ChangeSet:
+def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, clocks: Clocks) -> ChangeSet:
     """A new goal, or an existing one with another title or mode of claims.
 
     The mode changes only while no claim is live.
@@ -60,7 +60,7 @@ def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, moment: M
     facts: Facts = {"goal": command.goal, "created": known is None}
     text = subject(f"goal {command.goal} by {actor.name}")
     if known is None:
-        goal = Goal(command.goal, title or command.goal, moment.now, actor.name, claims=command.claims)
+        goal = Goal(command.goal, title or command.goal, clocks.now, actor.name, claims=command.claims)
         return ChangeSet(Op.GOAL, actor, text, (PutGoal(goal),), goal=command.goal, facts=facts)
     after = replace(known, title=title or known.title, claims=command.claims or known.claims)
     if after == known:
@@ -68,13 +68,13 @@ def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, moment: M
     if known.status is GoalStatus.CLOSED:
         raise NotAllowed(f"the goal {known.id} is closed", hint="git loopx goal list", about={"goal": known.id})
     if after.claims is not known.claims:
-        _refuse_in_use(snapshot, known.id, moment)
+        _refuse_in_use(snapshot, known.id, clocks)
     return ChangeSet(Op.GOAL, actor, text, (PutGoal(after),), goal=command.goal, facts=facts)
 
 
-def _refuse_in_use(snapshot: Snapshot, goal: str, moment: Moment) -> None:
+def _refuse_in_use(snapshot: Snapshot, goal: str, clocks: Clocks) -> None:
     """What a plain claim means cannot change under somebody's feet: list what is live."""
-    live = [lease.id for lease in snapshot.leases(goal) if is_held(lease, snapshot, moment)]
+    live = [lease.id for lease in snapshot.leases(goal) if is_held(lease, snapshot, clocks)]
     live += [f"{todo.id} (soft: {name})" for todo in snapshot.todos(goal) for name in todo.soft_claims]
     if live:
         raise NotAllowed(
@@ -85,7 +85,7 @@ def _refuse_in_use(snapshot: Snapshot, goal: str, moment: Moment) -> None:
         )
 
 
-def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, moment: Moment) -> ChangeSet:
+def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, clocks: Clocks) -> ChangeSet:
     """Close a goal in which no todo is held. Nothing changes when it is closed."""
     goal_id = resolve.goal(snapshot, command.goal)
     goal = snapshot.goal(goal_id)
@@ -95,7 +95,7 @@ def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, moment: Mom
     facts: Facts = {"goal": goal_id, "closed": goal.status is not GoalStatus.CLOSED}
     if goal.status is GoalStatus.CLOSED:
         return ChangeSet(Op.GOAL, actor, text, goal=goal_id, facts=facts)
-    held = [lease for lease in snapshot.leases(goal_id) if is_held(lease, snapshot, moment)]
+    held = [lease for lease in snapshot.leases(goal_id) if is_held(lease, snapshot, clocks)]
     if held:
         names = ", ".join(f"{lease.todo} by {lease.holder}" for lease in held[:5])
         raise NotAllowed(
@@ -107,7 +107,7 @@ def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, moment: Mom
     return ChangeSet(Op.GOAL, actor, text, (PutGoal(after),), goal=goal_id, facts=facts)
 
 
-def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, moment: Moment) -> ChangeSet:
+def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, clocks: Clocks) -> ChangeSet:
     """A new open todo.
 
     Raises UsageError for a value that is not valid, NotAllowed when the goal is closed, the alias is taken or
@@ -122,7 +122,7 @@ def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, moment: Moment)
         goal=goal,
         title=command.title,
         status=Status.OPEN,
-        created_at=moment.now,
+        created_at=clocks.now,
         created_by=actor.name,
         priority=command.priority,
         alias=command.alias,

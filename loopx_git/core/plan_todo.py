@@ -10,12 +10,12 @@ from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLease, PutPeer
 from loopx_git.core.claim import acquired, ended, fenced, handed_over, hold_of, is_abandoned, renewed
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.edit import edited, with_note
-from loopx_git.core.lease import Ended, Lease, Moment, expires_at, is_due, is_late
+from loopx_git.core.lease import Clocks, Ended, Lease, expires_at, is_due, is_late
 from loopx_git.core.peer import Peer, PeerStatus
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.refusal import refusal, words_of
 from loopx_git.core.snapshot import Snapshot
-from loopx_git.core.table import FINISHED, FORCEABLE, REASONS, Effect, Hold, Operation, Row, Verdict, look_up
+from loopx_git.core.table import FINISHED, FORCEABLE, REASONS, Effect, HoldState, Operation, Row, Verdict, look_up
 from loopx_git.core.times import Unset, check_ttl
 from loopx_git.core.todo import SETTABLE, Status, Todo, bad_line
 from loopx_git.errors import LoopXError, NotAllowed, UsageError
@@ -35,24 +35,24 @@ _ENDS = {
 }
 
 
-def on_todo(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+def on_todo(snapshot: Snapshot, command: OnTodo, actor: Actor, clocks: Clocks, request: str) -> ChangeSet:
     """Decide one operation that a caller asks for. A claim is forced for a loop only, and by its own command."""
     if command.force and command.operation is Operation.CLAIM:
         raise UsageError("claim cannot be forced", hint="what an operator may do: git loopx todo release -h")
-    return decide(snapshot, command, actor, moment, request)
+    return decide(snapshot, command, actor, clocks, request)
 
 
-def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, request: str) -> ChangeSet:
+def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, clocks: Clocks, request: str) -> ChangeSet:
     """Decide one operation by the table and carry out its effects."""
     _check_call(command, actor, snapshot)
     goal, todo_id = resolve.todo(snapshot, command.todo, command.goal)
     todo = snapshot.todo(goal, todo_id)
     soft = meaning.claims_softly(snapshot, goal)
     lease = snapshot.lease(goal, todo_id) or Lease(todo_id)
-    abandoned = is_abandoned(lease, snapshot, moment)
-    hold = hold_of(lease, actor, command.epoch, moment, snapshot.policy.claims_skew, abandoned=abandoned)
-    if soft and hold in (Hold.FREE, Hold.WAS_MINE) and actor.name in todo.soft_claims:
-        hold = Hold.SOFT
+    abandoned = is_abandoned(lease, snapshot, clocks)
+    hold = hold_of(lease, actor, command.epoch, clocks, snapshot.policy.claims_skew, abandoned=abandoned)
+    if soft and hold in (HoldState.FREE, HoldState.WAS_MINE) and actor.name in todo.soft_claims:
+        hold = HoldState.SOFT
     command = meaning.meant(command, todo, actor, hold, soft=soft)
     row = look_up(command.operation, todo.state, hold, command.force)
     facts: Facts = {"todo": todo_id, "goal": goal, "hold": hold.value, "operation": command.operation.value}
@@ -67,21 +67,21 @@ def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, re
     if row.verdict is Verdict.REFUSE:
         refused = refusal(row, command, todo, lease)
         if row.reason == "not_held" and actor.is_agent:
-            raise _or_why_no_claim(refused, snapshot, todo, actor, moment, request)
+            raise _or_why_no_claim(refused, snapshot, todo, actor, clocks, request)
         raise refused
     if row.verdict is Verdict.NOTHING:
         message = REASONS[row.reason].message.format(**words_of(command, todo, lease))
         return replace(base, facts={**facts, "unchanged": row.reason, "message": message})
     meaning.check_soft(command, todo, hold, row)
-    return _Grant(snapshot, command, actor, moment, request, todo, lease, row).change_set(base)
+    return _Grant(snapshot, command, actor, clocks, request, todo, lease, row).change_set(base)
 
 
 def _or_why_no_claim(
-    refused: LoopXError, snapshot: Snapshot, todo: Todo, actor: Actor, moment: Moment, request: str
+    refused: LoopXError, snapshot: Snapshot, todo: Todo, actor: Actor, clocks: Clocks, request: str
 ) -> LoopXError:
     """What nobody holds is to be claimed first: where a claim would be refused too, why, and that refusal's hint."""
     try:
-        decide(snapshot, OnTodo(Operation.CLAIM, todo.id, todo.goal), actor, moment, request)
+        decide(snapshot, OnTodo(Operation.CLAIM, todo.id, todo.goal), actor, clocks, request)
     except LoopXError as error:
         message = f"{refused.message}, and it cannot be claimed: {error.message}"
         return type(refused)(message, hint=error.hint, about=refused.about)
@@ -141,11 +141,11 @@ class _Grant:
     """One granted operation being carried out: the todo and the lease as they become, effect by effect."""
 
     def __init__(
-        self, snapshot: Snapshot, command: OnTodo, actor: Actor, moment: Moment, request: str,
+        self, snapshot: Snapshot, command: OnTodo, actor: Actor, clocks: Clocks, request: str,
         todo: Todo, lease: Lease, row: Row,
     ) -> None:  # fmt: skip
         self.snapshot, self.command, self.actor = snapshot, command, actor
-        self.moment, self.request, self.row = moment, request, row
+        self.clocks, self.request, self.row = clocks, request, row
         self.before, self.todo = todo, todo
         self.lease_before, self.lease = lease, lease
         self.peer: Peer | None = None
@@ -195,7 +195,7 @@ class _Grant:
     def acquire(self) -> None:
         self._conditions()
         ttl = self._ttl(self.snapshot.policy.claims_ttl)
-        self.lease = acquired(self.lease, self.actor, ttl, self.moment, self.request)
+        self.lease = acquired(self.lease, self.actor, ttl, self.clocks, self.request)
 
     def _ttl(self, known: int | None) -> int | None:
         given = self.command.ttl
@@ -206,7 +206,7 @@ class _Grant:
         self.prev = f"{self.lease.holder}@{self.lease.epoch}"
         ended_at = expires_at(self.lease)
         if self.lease.holder != self.actor.name and ended_at is not None and not self.command.force:
-            ago = (self.moment.now - ended_at).total_seconds()
+            ago = (self.clocks.now - ended_at).total_seconds()
             self.warnings.append(
                 f"the lease of {self.lease.holder} ended {ago:.0f} s ago by this clock; if the clocks differ by "
                 f"more than {self.snapshot.policy.claims_skew} s it may still be at work; what it writes is refused"
@@ -217,7 +217,7 @@ class _Grant:
         self.todo = replace(self.todo, attempts=self.todo.attempts + 1)
 
     def renew(self) -> None:
-        self.lease = renewed(self.lease, self.actor, self._ttl(self.lease.ttl_s), self.moment, self.request)
+        self.lease = renewed(self.lease, self.actor, self._ttl(self.lease.ttl_s), self.clocks, self.request)
 
     def end(self) -> None:
         if not self._acts_as_holder():
@@ -233,7 +233,7 @@ class _Grant:
         receiver = self._active_peer(ids.check("agent", self.command.to))
         self._fits(receiver)
         self.prev = f"{self.lease.holder}@{self.lease.epoch}"
-        self.lease = handed_over(self.lease, receiver.agent, self.moment, self.request)
+        self.lease = handed_over(self.lease, receiver.agent, self.clocks, self.request)
 
     def back(self) -> None:
         status = self.todo.status
@@ -253,7 +253,7 @@ class _Grant:
         status = FINISHED[self.command.operation]
         if status is Status.COMPLETED and self.before.validate not in ((), self.command.validated):
             raise NeedsValidation(self.before, self.lease_before)
-        done = self.moment.now if status is Status.COMPLETED else self.todo.completed_at
+        done = self.clocks.now if status is Status.COMPLETED else self.todo.completed_at
         self.todo = replace(self.todo, status=status, completed_at=done, soft_claims=())
         if self.command.successor is not None:
             self._link(self.command.successor)
@@ -267,7 +267,7 @@ class _Grant:
         if title is None:
             other = succession.found(self.snapshot, self.todo, successor)
         else:
-            other = succession.made(self.todo, successor, title, self.actor, self.moment)
+            other = succession.made(self.todo, successor, title, self.actor, self.clocks)
         former = succession.unlinked(self.snapshot, self.todo)
         if former is not None and former.id != other.id:
             self.others.append(PutTodo(former))
@@ -326,7 +326,7 @@ class _Grant:
                 )
             return known
         if known is None and agent == self.actor.name and self.snapshot.policy.peers_auto_register:
-            self.peer = Peer(ids.check("agent", agent), self.moment.now, agent)
+            self.peer = Peer(ids.check("agent", agent), self.clocks.now, agent)
             return self.peer
         spelt = f"; did you mean {known.agent}?" if known is not None else ""
         raise NotAllowed(
@@ -345,11 +345,11 @@ class _Grant:
         self._fits(peer)
         own = self.lease.holder == self.actor.name
         checks: list[Callable[[], conditions.Unmet | None]] = [
-            lambda: conditions.scope_overlap(self.snapshot, self.todo, self.actor, self.moment)
+            lambda: conditions.scope_overlap(self.snapshot, self.todo, self.actor, self.clocks)
         ]
         if not own:
-            checks.insert(0, lambda: conditions.readiness(self.snapshot, self.todo, self.moment))
-            checks.insert(1, lambda: conditions.limit(self.snapshot, self.actor, self.moment))
+            checks.insert(0, lambda: conditions.readiness(self.snapshot, self.todo, self.clocks))
+            checks.insert(1, lambda: conditions.limit(self.snapshot, self.actor, self.clocks))
         for check in checks:
             unmet = check()
             if unmet is not None:
@@ -357,7 +357,7 @@ class _Grant:
 
     def _append_note(self) -> None:
         if self.command.note is not None:
-            self.todo = with_note(self.todo, self.command.note, self.actor, self.moment)
+            self.todo = with_note(self.todo, self.command.note, self.actor, self.clocks)
 
     def _renewals(self, writes: list[Write]) -> tuple[str, ...]:
         """Renew on the way what the caller holds and is due, so that working keeps a claim alive."""
@@ -367,12 +367,12 @@ class _Grant:
         for goal in self.snapshot.goal_ids():
             for lease in self.snapshot.leases(goal):
                 mine = lease.holder == self.actor.name and lease.session == self.actor.session
-                if not mine or lease.todo == self.todo.id or is_late(lease, self.moment):
+                if not mine or lease.todo == self.todo.id or is_late(lease, self.clocks):
                     continue
-                chosen = is_due(lease, self.moment) if wanted is None else lease.id in wanted
+                chosen = is_due(lease, self.clocks) if wanted is None else lease.id in wanted
                 if chosen:
                     found.append(lease.id)
-                    writes.append(PutLease(goal, renewed(lease, self.actor, lease.ttl_s, self.moment, self.request)))
+                    writes.append(PutLease(goal, renewed(lease, self.actor, lease.ttl_s, self.clocks, self.request)))
         return tuple(found)
 
 

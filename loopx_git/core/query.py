@@ -10,7 +10,7 @@ from datetime import datetime
 from loopx_git.core import conditions, scope
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held
-from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.lease import Clocks, Lease
 from loopx_git.core.peer import Peer
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.todo import Status, Todo
@@ -38,7 +38,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitsFor:
     """One thing that an open todo waits for: another todo (its id, and its alias and title where it can be read),
     or a moment (`todo` is None and `until` is set)."""
 
@@ -49,11 +49,11 @@ class Wait:
     until: datetime | None = None
 
 
-def waits_for(snapshot: Snapshot, todo: Todo, moment: Moment) -> tuple[Wait, ...]:
+def waits_for(snapshot: Snapshot, todo: Todo, clocks: Clocks) -> tuple[WaitsFor, ...]:
     """What an open todo waits for: each dependency that is not completed, and the moment at which it resumes."""
     if todo.status not in (Status.OPEN, Status.IN_PROGRESS):
         return ()
-    found: list[Wait] = []
+    found: list[WaitsFor] = []
     for wanted in todo.depends_on:
         unmet = conditions.blocker(snapshot, replace(todo, depends_on=(wanted,)))
         if unmet is None:
@@ -61,10 +61,12 @@ def waits_for(snapshot: Snapshot, todo: Todo, moment: Moment) -> tuple[Wait, ...
         # What is not there, or cannot be read, has no title; the reason says which of the two it is.
         named = unmet.todo
         found.append(
-            Wait(unmet.why, unmet.on) if named is None else Wait(unmet.why, unmet.on, named.alias, named.title)
+            WaitsFor(unmet.why, unmet.on)
+            if named is None
+            else WaitsFor(unmet.why, unmet.on, named.alias, named.title)
         )
-    if todo.resume_after is not None and todo.resume_after > moment.now:
-        found.append(Wait("resumes later", until=todo.resume_after))
+    if todo.resume_after is not None and todo.resume_after > clocks.now:
+        found.append(WaitsFor("resumes later", until=todo.resume_after))
     return tuple(found)
 
 
@@ -82,12 +84,12 @@ def spoken_for(todo: Todo, agent: str) -> bool:
     return any(name != agent for name in todo.soft_claims)
 
 
-def loads(snapshot: Snapshot, moment: Moment) -> Mapping[str, set[str]]:
+def loads(snapshot: Snapshot, clocks: Clocks) -> Mapping[str, set[str]]:
     """The todos that each agent works on: those it holds in time, and those of which it has a soft claim."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for goal in snapshot.goal_ids():
         for lease in snapshot.leases(goal):
-            if lease.holder is not None and is_held(lease, snapshot, moment):
+            if lease.holder is not None and is_held(lease, snapshot, clocks):
                 found[lease.holder].add(lease.todo)
         for todo in snapshot.todos(goal):
             for agent in todo.soft_claims:
@@ -96,7 +98,7 @@ def loads(snapshot: Snapshot, moment: Moment) -> Mapping[str, set[str]]:
 
 
 def fitting(
-    snapshot: Snapshot, goals: Sequence[str], peer: Peer, actor: Actor, moment: Moment, few: int,
+    snapshot: Snapshot, goals: Sequence[str], peer: Peer, actor: Actor, clocks: Clocks, few: int,
     without: Container[str] = (), statuses: Container[str] = (),
 ) -> tuple[list[Todo], list[Skipped]]:  # fmt: skip
     """The best `few` todos that the peer could claim at this moment, and what was passed over on the way.
@@ -107,11 +109,11 @@ def fitting(
     """
     fits: list[Todo] = []
     skipped: list[Skipped] = []
-    over = conditions.limit(snapshot, actor, moment)
+    over = conditions.limit(snapshot, actor, clocks)
     if over is not None:
         return [], [Skipped("*", over.message)]
     most = snapshot.policy.claims_max_per_agent
-    busy = set() if most is None else loads(snapshot, moment).get(actor.name, set())
+    busy = set() if most is None else loads(snapshot, clocks).get(actor.name, set())
     for todo in ranked((todo for goal in goals for todo in snapshot.todos(goal)), actor.name):
         if statuses and todo.status.value not in statuses:
             continue
@@ -119,7 +121,7 @@ def fitting(
             if todo.status in (Status.BLOCKED, Status.NEEDS_HUMAN):
                 skipped.append(Skipped.of(todo, f"{todo.id} is {todo.status}"))
             continue
-        why = why_not(snapshot, todo, peer, actor, moment)
+        why = why_not(snapshot, todo, peer, actor, clocks)
         if why is None and most is not None and len(busy - {todo.id}) >= most:
             why = f"{actor.name} works on {len(busy)} todos, softly claimed ones included; the policy allows {most}"
         if why is None and todo.id in without:
@@ -146,11 +148,11 @@ def contended(fits: Sequence[Todo], lost: int, agent: str) -> Sequence[Todo]:
 
 
 def covering(
-    snapshot: Snapshot, peer: Peer | None, actor: Actor, moment: Moment, paths: Sequence[str]
+    snapshot: Snapshot, peer: Peer | None, actor: Actor, clocks: Clocks, paths: Sequence[str]
 ) -> tuple[Todo, int] | None:
     """The todo that could be claimed at this moment and whose scope matches most of `paths` (how many), the best
     of equals; None when there is none. A todo without a scope is about no path in particular."""
-    if conditions.limit(snapshot, actor, moment) is not None:
+    if conditions.limit(snapshot, actor, clocks) is not None:
         return None
     found: list[tuple[int, Todo]] = []
     for todo in ranked((todo for goal in snapshot.goal_ids() for todo in snapshot.todos(goal)), actor.name):
@@ -160,26 +162,26 @@ def covering(
                 found.append((count, todo))
     # The sort keeps the order of equals. Who may claim is asked last: it costs more than a look at the scope.
     for count, todo in sorted(found, key=lambda item: -item[0]):
-        if why_not(snapshot, todo, peer, actor, moment) is None:
+        if why_not(snapshot, todo, peer, actor, clocks) is None:
             return todo, count
     return None
 
 
-def why_not(snapshot: Snapshot, todo: Todo, peer: Peer | None, actor: Actor, moment: Moment) -> str | None:
+def why_not(snapshot: Snapshot, todo: Todo, peer: Peer | None, actor: Actor, clocks: Clocks) -> str | None:
     """Why the actor could not claim this open todo at this moment, in a sentence; None when it could. Without a
     `peer` nothing is asked of who it is."""
     try:
         lease = snapshot.lease(todo.goal, todo.id) or Lease(todo.id)
     except InvalidState as error:
         return error.message
-    if is_held(lease, snapshot, moment):
+    if is_held(lease, snapshot, clocks):
         return f"{todo.id} is held by {lease.holder}"
     if lease.holder == actor.name and lease.session in (None, actor.session):
         return f"{todo.id} is your own and past its deadline: renew or release it"
     for unmet in (
         None if peer is None else conditions.fitness(peer, todo),
-        conditions.readiness(snapshot, todo, moment),
-        conditions.scope_overlap(snapshot, todo, actor, moment),
+        conditions.readiness(snapshot, todo, clocks),
+        conditions.scope_overlap(snapshot, todo, actor, clocks),
     ):
         if unmet is not None:
             return unmet.message

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from loopx_git.core import graph, ids, resolve
 from loopx_git.core.change import Actor
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.plan_setup import check_field
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.todo import Status, Todo
 from loopx_git.errors import NotAllowed, UsageError
 
 
-def made(todo: Todo, successor: str, title: str, actor: Actor, moment: Moment) -> Todo:
+def made(todo: Todo, successor: str, title: str, actor: Actor, clocks: Clocks) -> Todo:
     """A new todo that carries on: same goal, priority, scope, requirements, labels and dependencies."""
     check_field("title", title)
     return Todo(
@@ -21,7 +21,7 @@ def made(todo: Todo, successor: str, title: str, actor: Actor, moment: Moment) -
         goal=todo.goal,
         title=title,
         status=Status.OPEN,
-        created_at=moment.now,
+        created_at=clocks.now,
         created_by=actor.name,
         priority=todo.priority,
         scope=todo.scope,

@@ -10,7 +10,7 @@ from itertools import groupby
 from loopx_git.core import conditions, scope
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held, is_stale
-from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.lease import Clocks, Lease
 from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.query import loads, ranked
 from loopx_git.core.snapshot import Snapshot
@@ -29,7 +29,7 @@ class Suggestion:
 
 
 def suggest(
-    snapshot: Snapshot, goals: Sequence[str], moment: Moment, *, per_agent: int = 1, only: str | None = None
+    snapshot: Snapshot, goals: Sequence[str], clocks: Clocks, *, per_agent: int = 1, only: str | None = None
 ) -> list[Suggestion]:
     """Suggestions that can all be claimed at once. The same state gives the same answer.
 
@@ -41,14 +41,14 @@ def suggest(
     peers = [
         peer
         for peer in snapshot.peers()
-        if (_is_healthy(peer, snapshot, moment) if only is None else peer.agent == only)
+        if (_is_healthy(peer, snapshot, clocks) if only is None else peer.agent == only)
     ]
-    busy = loads(snapshot, moment)
+    busy = loads(snapshot, clocks)
     most = snapshot.policy.claims_max_per_agent
     todos = [
         todo
         for todo in ranked(one for goal in goals for one in snapshot.todos(goal))
-        if _is_free(snapshot, todo, moment)
+        if _is_free(snapshot, todo, clocks)
     ]
     options = {peer.agent: sum(1 for todo in todos if conditions.fitness(peer, todo) is None) for peer in peers}
     given: Counter[str] = Counter()
@@ -67,7 +67,7 @@ def suggest(
             and given[peer.agent] < per_agent
             and (most is None or weight(peer, todo) < most)
             and conditions.fitness(peer, todo) is None
-            and conditions.scope_overlap(snapshot, todo, Actor(peer.agent, ""), moment) is None
+            and conditions.scope_overlap(snapshot, todo, Actor(peer.agent, ""), clocks) is None
         ]
         if not able or _overlaps_chosen(snapshot, todo, chosen):
             continue
@@ -86,13 +86,13 @@ def _rounds(todos: Sequence[Todo]) -> Iterator[tuple[Todo, bool]]:
         yield from ((todo, False) for todo in equals if todo.soft_claims)
 
 
-def _is_healthy(peer: Peer, snapshot: Snapshot, moment: Moment) -> bool:
+def _is_healthy(peer: Peer, snapshot: Snapshot, clocks: Clocks) -> bool:
     return (
-        peer.status is PeerStatus.ACTIVE and peer.kind is not PeerKind.LOOP and not is_stale(peer, snapshot, moment)
+        peer.status is PeerStatus.ACTIVE and peer.kind is not PeerKind.LOOP and not is_stale(peer, snapshot, clocks)
     )
 
 
-def _is_free(snapshot: Snapshot, todo: Todo, moment: Moment) -> bool:
+def _is_free(snapshot: Snapshot, todo: Todo, clocks: Clocks) -> bool:
     if todo.status not in (Status.OPEN, Status.IN_PROGRESS):
         return False
     try:
@@ -100,7 +100,7 @@ def _is_free(snapshot: Snapshot, todo: Todo, moment: Moment) -> bool:
     except InvalidState:
         # Unusable until it is mended; `doctor` and `verify` name it.
         return False
-    return not is_held(lease, snapshot, moment) and conditions.readiness(snapshot, todo, moment) is None
+    return not is_held(lease, snapshot, clocks) and conditions.readiness(snapshot, todo, clocks) is None
 
 
 def _overlaps_chosen(snapshot: Snapshot, todo: Todo, chosen: Sequence[tuple[Peer, Todo]]) -> bool:

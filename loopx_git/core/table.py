@@ -39,7 +39,7 @@ class Operation(StrEnum):
     RECLAIM = "reclaim"
 
 
-class Hold(StrEnum):
+class HoldState(StrEnum):
     """The lease record as the actor sees it: the record's state and the actor's relation to it in one word."""
 
     FREE = "free"
@@ -54,17 +54,17 @@ class Hold(StrEnum):
     STALE = "stale"
 
 
-HOLD_WORDS: Mapping[Hold, str] = {
-    Hold.FREE: "nobody holds it",
-    Hold.WAS_MINE: "nobody holds it, and the caller names the epoch under which it ended",
-    Hold.SOFT: "nobody holds it, and the caller has a soft claim in a goal whose claims are soft",
-    Hold.MINE: "the caller's session holds it, in time",
-    Hold.LATE: "the caller's session holds it, past its own deadline",
-    Hold.SIBLING: "another session of the caller's agent holds it",
-    Hold.SIBLING_LAPSED: "another session of the caller's agent held it and let it lapse",
-    Hold.OTHER: "another agent holds it",
-    Hold.OTHER_LAPSED: "another agent held it and let it lapse",
-    Hold.STALE: "the caller names an epoch that is not the current one",
+HOLD_WORDS: Mapping[HoldState, str] = {
+    HoldState.FREE: "nobody holds it",
+    HoldState.WAS_MINE: "nobody holds it, and the caller names the epoch under which it ended",
+    HoldState.SOFT: "nobody holds it, and the caller has a soft claim in a goal whose claims are soft",
+    HoldState.MINE: "the caller's session holds it, in time",
+    HoldState.LATE: "the caller's session holds it, past its own deadline",
+    HoldState.SIBLING: "another session of the caller's agent holds it",
+    HoldState.SIBLING_LAPSED: "another session of the caller's agent held it and let it lapse",
+    HoldState.OTHER: "another agent holds it",
+    HoldState.OTHER_LAPSED: "another agent held it and let it lapse",
+    HoldState.STALE: "the caller names an epoch that is not the current one",
 }
 
 
@@ -124,7 +124,7 @@ class Row:
 
     operations: frozenset[Operation]
     statuses: frozenset[Status]
-    holds: frozenset[Hold]
+    holds: frozenset[HoldState]
     forced: bool | None
     verdict: Verdict
     effects: tuple[Effect, ...] = ()
@@ -227,18 +227,18 @@ _ARCHIVED = frozenset({Status.ARCHIVED})
 _OVER = _ENDED | _ARCHIVED
 _ALL = _LIVE | _OVER
 
-_SOFT = frozenset({Hold.SOFT})
-_WAS_MINE = frozenset({Hold.WAS_MINE})
-_FREE = frozenset({Hold.FREE}) | _WAS_MINE | _SOFT
-_MINE = frozenset({Hold.MINE})
-_LATE = frozenset({Hold.LATE})
+_SOFT = frozenset({HoldState.SOFT})
+_WAS_MINE = frozenset({HoldState.WAS_MINE})
+_FREE = frozenset({HoldState.FREE}) | _WAS_MINE | _SOFT
+_MINE = frozenset({HoldState.MINE})
+_LATE = frozenset({HoldState.LATE})
 _OWN = _MINE | _LATE
-_SIBLINGS = frozenset({Hold.SIBLING, Hold.SIBLING_LAPSED})
-_OTHERS = frozenset({Hold.OTHER, Hold.OTHER_LAPSED})
+_SIBLINGS = frozenset({HoldState.SIBLING, HoldState.SIBLING_LAPSED})
+_OTHERS = frozenset({HoldState.OTHER, HoldState.OTHER_LAPSED})
 _FOREIGN = _SIBLINGS | _OTHERS
 _HELD = _OWN | _FOREIGN
-_LAPSED = frozenset({Hold.SIBLING_LAPSED, Hold.OTHER_LAPSED})
-_STALE = frozenset({Hold.STALE})
+_LAPSED = frozenset({HoldState.SIBLING_LAPSED, HoldState.OTHER_LAPSED})
+_STALE = frozenset({HoldState.STALE})
 
 _O, _E = Operation, Effect
 #: Operations that act on the caller's own claim: without one they answer 12.
@@ -260,14 +260,14 @@ _FORCED_END = (_E.END, _E.FENCE)
 
 
 def _grant(
-    operations: Iterable[Operation], statuses: frozenset[Status], holds: frozenset[Hold],
+    operations: Iterable[Operation], statuses: frozenset[Status], holds: frozenset[HoldState],
     effects: tuple[Effect, ...], forced: bool | None = None,
 ) -> Row:  # fmt: skip
     return Row(frozenset(operations), statuses, holds, forced, Verdict.GRANT, effects)
 
 
 def _answer(
-    operations: Iterable[Operation], statuses: frozenset[Status], holds: frozenset[Hold],
+    operations: Iterable[Operation], statuses: frozenset[Status], holds: frozenset[HoldState],
     reason: str, forced: bool | None = None,
 ) -> Row:  # fmt: skip
     verdict = Verdict.REFUSE if REASONS[reason].code else Verdict.NOTHING
@@ -286,15 +286,15 @@ ROWS: tuple[Row, ...] = (
     _grant(_ACQUIRING, _READY, _FREE, (_E.ACQUIRE,)),
     _answer(_ACQUIRING, _LIVE, _MINE, "already_yours"),
     _answer([_O.CLAIM], _LIVE, _LATE, "late"),
-    _answer([_O.CLAIM], _LIVE, frozenset({Hold.SIBLING}), "own_session", forced=False),
-    _grant([_O.CLAIM], _READY, frozenset({Hold.SIBLING_LAPSED}), (_E.TAKEOVER, _E.ATTEMPT)),
-    _answer([_O.CLAIM], _STUCK, frozenset({Hold.SIBLING_LAPSED}), "not_ready"),
+    _answer([_O.CLAIM], _LIVE, frozenset({HoldState.SIBLING}), "own_session", forced=False),
+    _grant([_O.CLAIM], _READY, frozenset({HoldState.SIBLING_LAPSED}), (_E.TAKEOVER, _E.ATTEMPT)),
+    _answer([_O.CLAIM], _STUCK, frozenset({HoldState.SIBLING_LAPSED}), "not_ready"),
     _grant([_O.RESUME], _LIVE, _LATE | _SIBLINGS, (_E.TAKEOVER,)),
-    _answer(_ACQUIRING, _LIVE, frozenset({Hold.OTHER}), "held", forced=False),
-    _grant([_O.CLAIM], _READY, frozenset({Hold.SIBLING, Hold.OTHER}), (_E.TAKEOVER,), forced=True),
-    _answer([_O.CLAIM], _STUCK, frozenset({Hold.SIBLING, Hold.OTHER}), "not_ready", forced=True),
-    _grant(_ACQUIRING, _READY, frozenset({Hold.OTHER_LAPSED}), (_E.TAKEOVER, _E.ATTEMPT)),
-    _answer(_ACQUIRING, _STUCK, _FREE | frozenset({Hold.OTHER_LAPSED}), "not_ready"),
+    _answer(_ACQUIRING, _LIVE, frozenset({HoldState.OTHER}), "held", forced=False),
+    _grant([_O.CLAIM], _READY, frozenset({HoldState.SIBLING, HoldState.OTHER}), (_E.TAKEOVER,), forced=True),
+    _answer([_O.CLAIM], _STUCK, frozenset({HoldState.SIBLING, HoldState.OTHER}), "not_ready", forced=True),
+    _grant(_ACQUIRING, _READY, frozenset({HoldState.OTHER_LAPSED}), (_E.TAKEOVER, _E.ATTEMPT)),
+    _answer(_ACQUIRING, _STUCK, _FREE | frozenset({HoldState.OTHER_LAPSED}), "not_ready"),
     _answer(_ACQUIRING, _OVER, _FREE, "ended"),
     # -- what needs the caller's claim
     _answer(NEEDS_CLAIM, _LIVE, _FREE - _SOFT, "not_held", forced=False),
@@ -312,7 +312,7 @@ ROWS: tuple[Row, ...] = (
     _grant([_O.COMPLETE], _READY | _BLOCKED, _SOFT, (_E.FINISH,), forced=False),
     _answer([_O.COMPLETE], _HUMAN, _MINE | _SOFT, "needs_human", forced=False),
     _answer([_O.COMPLETE], _DONE, _WAS_MINE, "already_done", forced=False),
-    _answer([_O.COMPLETE], _DONE, frozenset({Hold.FREE}) | _SOFT, "not_held_ended", forced=False),
+    _answer([_O.COMPLETE], _DONE, frozenset({HoldState.FREE}) | _SOFT, "not_held_ended", forced=False),
     _answer([_O.COMPLETE], _OVER - _DONE, _FREE, "not_held_ended", forced=False),
     _grant(_ENDING, _LIVE, _MINE, (_E.END, _E.FINISH), forced=False),
     _grant(_ENDING, _LIVE, _SOFT, (_E.FINISH,), forced=False),
@@ -353,17 +353,17 @@ ROWS: tuple[Row, ...] = (
 )
 
 
-def cells() -> Iterable[tuple[Operation, Status, Hold, bool]]:
+def cells() -> Iterable[tuple[Operation, Status, HoldState, bool]]:
     """Every cell of the table; `forced` only where an operator may ask for it."""
     for operation in Operation:
         for status in Status:
-            for hold in Hold:
+            for hold in HoldState:
                 yield operation, status, hold, False
                 if operation in FORCEABLE:
                     yield operation, status, hold, True
 
 
-def rows_of(operation: Operation, status: Status, hold: Hold, forced: bool) -> list[Row]:
+def rows_of(operation: Operation, status: Status, hold: HoldState, forced: bool) -> list[Row]:
     """The rows that answer a cell: one, or the table is wrong."""
     return [
         row
@@ -376,7 +376,7 @@ def rows_of(operation: Operation, status: Status, hold: Hold, forced: bool) -> l
 
 
 @cache
-def look_up(operation: Operation, status: Status, hold: Hold, forced: bool) -> Row:
+def look_up(operation: Operation, status: Status, hold: HoldState, forced: bool) -> Row:
     """The rule for a cell."""
     found = rows_of(operation, status, hold, forced)
     if len(found) != 1:

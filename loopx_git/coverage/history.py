@@ -14,7 +14,7 @@ from typing import Any
 from loopx_git.client.claims_file import claims_at, tests_of
 from loopx_git.client.client import Client
 from loopx_git.core.change import Op
-from loopx_git.core.lease import Ended, Lease, Moment
+from loopx_git.core.lease import Clocks, Ended, Lease
 from loopx_git.core.todo import Todo
 from loopx_git.coverage.rules import CALLERS
 from loopx_git.coverage.trailers import split
@@ -31,7 +31,7 @@ _CARRIED = (Ended.COMPLETED, Ended.SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LedgerStep:
     """One commit of the ledger that touched a todo: the states after it."""
 
     commit: str
@@ -63,7 +63,7 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class LedgerHistory:
     """One tip of the ledger, to be asked what claims are worth. `whole` makes a history that is cut whole first,
     where it can be."""
 
@@ -78,11 +78,11 @@ class Ledger:
         return TreeSnapshot(self.objects.tree(self.tip), self.memo)
 
     def granted(
-        self, names: Iterable[str], caller: str, moment: Moment, require: str, prove: Prover | None
+        self, names: Iterable[str], caller: str, clocks: Clocks, require: str, prove: Prover | None
     ) -> Granted:  # fmt: skip
         """What is known at the tip, for judging commits that name these claims."""
-        held = [Claim(found) for found in claims_at(self.snapshot, moment)[0]]
-        live = [claim for claim in held if not claim.has_lapsed(moment.now.timestamp())]
+        held = [Claim(found) for found in claims_at(self.snapshot, clocks)[0]]
+        live = [claim for claim in held if not claim.has_lapsed(clocks.now.timestamp())]
         return Granted(self.worth(names, held, caller, require=require, prove=prove), live, self.tip)
 
     def root(self) -> str:
@@ -108,7 +108,7 @@ class Ledger:
         names = list(dict.fromkeys(names))
         now_held = {claim.lease: claim for claim in held}
         asked = [name for name in names if name not in now_held or prove is not None]
-        trails: dict[str, tuple[str, list[Step]]] = {}
+        trails: dict[str, tuple[str, list[LedgerStep]]] = {}
         if asked:
             self.root()
             trails = trails_of(self.objects, self.memo, [split(name)[0] for name in asked], self.tip)
@@ -134,14 +134,14 @@ class Ledger:
         return found
 
 
-def ledger_of(client: Client, tip: str) -> Ledger:
+def ledger_of(client: Client, tip: str) -> LedgerHistory:
     """The ledger that a client reads, at this tip."""
     ledger = client.connection.ledger
     whole = partial(ledger.publisher.deepen, client.connection.settings.timeout)
-    return Ledger(ledger.objects, ledger.memo, tip, whole)
+    return LedgerHistory(ledger.objects, ledger.memo, tip, whole)
 
 
-def _standing(epoch: Epoch, steps: Sequence[Step], fields: dict[str, Any]) -> tuple[str | None, bool]:
+def _standing(epoch: Epoch, steps: Sequence[LedgerStep], fields: dict[str, Any]) -> tuple[str | None, bool]:
     """(the rule against a claim that is not held now, whether it was carried to its end)."""
     last, number = epoch.last, epoch.last.epoch
     if last.holder is None and last.ended in _CARRIED:
@@ -167,12 +167,12 @@ def claim_of(record: Lease, todo: Todo | None) -> Claim:
 
 def trails_of(
     objects: Objects, memo: dict[Hashable, Any], todos: Iterable[str], tip: str
-) -> dict[str, tuple[str, list[Step]]]:
+) -> dict[str, tuple[str, list[LedgerStep]]]:
     """Todo -> (goal, every legal commit that touched it or its record, oldest first); todos that the ledger does
     not have are left out. Only the commits that touched one are replayed, so long histories stay cheap."""
     snapshot = TreeSnapshot(objects.tree(tip), memo)
     goals = {todo: goals[0] for todo in sorted(set(todos)) if len(goals := snapshot.goals_of(todo)) == 1}
-    found: dict[str, tuple[str, list[Step]]] = {todo: (goal, []) for todo, goal in goals.items()}
+    found: dict[str, tuple[str, list[LedgerStep]]] = {todo: (goal, []) for todo, goal in goals.items()}
     if not goals:
         return found
     paths = {
@@ -200,8 +200,8 @@ def trails_of(
 
 
 def _step(
-    checker: Checker, read: Callable[..., TreeSnapshot], oid: str, goal: str, todo: str, steps: list[Step]
-) -> Step | None:
+    checker: Checker, read: Callable[..., TreeSnapshot], oid: str, goal: str, todo: str, steps: list[LedgerStep]
+) -> LedgerStep | None:
     """The states after one commit; None for a commit that was nobody's to make: it granted nothing."""
     from loopx_git.core.times import format_time
 
@@ -220,10 +220,10 @@ def _step(
             return None
     elif any(checker.walk(commit.parents[0] if commit.parents else None, oid, 1)):
         return None
-    return Step(oid, said.op.value, said.agent, format_time(commit.time), lease, stored)
+    return LedgerStep(oid, said.op.value, said.agent, format_time(commit.time), lease, stored)
 
 
-def epochs_of(steps: Sequence[Step]) -> dict[int, Epoch]:
+def epochs_of(steps: Sequence[LedgerStep]) -> dict[int, Epoch]:
     """Every epoch that was granted to somebody, by its number."""
     found: dict[int, Epoch] = {}
     for step in steps:

@@ -158,7 +158,7 @@ class Case:
         raise NotImplementedError
 
 
-class Edit(Case):
+class PlannedEdit(Case):
     """An edit in the making: the session's own claims stand for what its commit would name.
 
     `now` is in seconds since 1970; `require` is claim or lease.

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopx_git.core.todo import FILE_MAX
 from loopx_git.errors import InvalidState
-from loopx_git.format.scalars import (
+from loopx_git.format.yaml_block import (
+    BadYaml,
     Block,
     BlockLoader,
-    Entry,
-    Refusal,
+    YamlEntry,
     refuse_character,
     shown,
     write_list,
@@ -38,7 +38,7 @@ MAX_BYTES = FILE_MAX
 Value = str | None | tuple[str, ...]
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     """How a known key is typed.
 
     TEXT is one scalar, LIST a list of scalars. NUMBER is TEXT whose decimal digits are written without
@@ -66,7 +66,7 @@ class Document:
     newline: str = "\n"
 
 
-def load(data: bytes, schema: Mapping[str, Kind], *, name: str) -> Document:
+def load(data: bytes, schema: Mapping[str, FieldKind], *, name: str) -> Document:
     """Read one document; `schema` gives the known keys and their kinds, `name` the file for messages.
 
     Raises InvalidState whose message starts with `NAME:LINE: ` for everything that is not plainly one
@@ -74,11 +74,11 @@ def load(data: bytes, schema: Mapping[str, Kind], *, name: str) -> Document:
     """
     try:
         return _document(_source(data), schema)
-    except Refusal as refusal:
+    except BadYaml as refusal:
         raise _invalid(name, refusal) from refusal.__cause__
 
 
-def dump(fields: Mapping[str, Value], body: str, order: Sequence[str] | Mapping[str, Kind]) -> bytes:
+def dump(fields: Mapping[str, Value], body: str, order: Sequence[str] | Mapping[str, FieldKind]) -> bytes:
     """Write the canonical bytes: every key of `order`, one line each, LF, then `body` as it is.
 
     An absent key or None is `key:`, an empty list `key: []`. With a schema as `order` the keys' kinds count
@@ -90,9 +90,9 @@ def dump(fields: Mapping[str, Value], body: str, order: Sequence[str] | Mapping[
         raise ValueError(f"no place in the order for {', '.join(sorted(unknown))}")
     lines = ["---\n"]
     for key in order:
-        kind = kinds.get(key, Kind.TEXT)
+        kind = kinds.get(key, FieldKind.TEXT)
         value = fields.get(key)
-        if value is None and kind is Kind.LIST:
+        if value is None and kind is FieldKind.LIST:
             value = ()
         lines.append(write_scalar(key) + ":" + _written(key, value, kind) + "\n")
     lines.append("---\n")
@@ -105,7 +105,7 @@ def dump(fields: Mapping[str, Value], body: str, order: Sequence[str] | Mapping[
 def edit(
     data: bytes,
     changes: Mapping[str, Value],
-    schema: Mapping[str, Kind],
+    schema: Mapping[str, FieldKind],
     *,
     name: str,
     body: str | None = None,
@@ -139,8 +139,8 @@ def edit(
         fields = dict(before.fields)
         fields.update({key: value for key, value in wanted.items() if key in fields or value not in (None, ())})
         if (after.fields, after.extra, after.body) != (fields, before.extra, new_body):
-            raise Refusal(1, "this change cannot be made line by line; edit the file by hand")
-    except Refusal as refusal:
+            raise BadYaml(1, "this change cannot be made line by line; edit the file by hand")
+    except BadYaml as refusal:
         raise _invalid(name, refusal) from refusal.__cause__
     return result
 
@@ -156,12 +156,12 @@ class _Source(NamedTuple):
 def _source(data: bytes) -> _Source:
     # The same bytes are read by planner, encoder, check and view: parsed once, and nobody changes what comes of it.
     if len(data) > MAX_BYTES:
-        raise Refusal(1, f"the file has {len(data)} bytes; {MAX_BYTES} are allowed, move text elsewhere")
+        raise BadYaml(1, f"the file has {len(data)} bytes; {MAX_BYTES} are allowed, move text elsewhere")
     try:
         text = data.decode()
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
-        raise Refusal(line, f"the byte 0x{data[exc.start]:02X} is not UTF-8; save the file as UTF-8") from exc
+        raise BadYaml(line, f"the byte 0x{data[exc.start]:02X} is not UTF-8; save the file as UTF-8") from exc
     # Not frontmatter.parse: it strips the text first, and its own splitting takes `----` and the blank
     # lines behind a delimiter for part of it, so the body's bytes would be lost; a text it cannot split has
     # empty metadata.
@@ -194,20 +194,20 @@ def _handler() -> YAMLHandler:
 
 def _split(text: str) -> tuple[str, str]:
     if text.startswith("\ufeff"):
-        raise Refusal(1, "the file starts with a byte order mark; save it as UTF-8 without one")
+        raise BadYaml(1, "the file starts with a byte order mark; save it as UTF-8 without one")
     opening = _OPENING.match(text)
     if not opening:
-        raise Refusal(1, "the frontmatter is missing; the first line must be exactly '---'")
+        raise BadYaml(1, "the frontmatter is missing; the first line must be exactly '---'")
     closing = _CLOSING.search(text, opening.end())
     refuse_character(text, closing.start() if closing else len(text))
     if not closing:
         found = _ALMOST_CLOSING.search(text, opening.end())
         line = text.count("\n", 0, found.start()) + 1 if found else 1
-        raise Refusal(line, "the frontmatter is not closed; end it with a line of exactly '---'")
+        raise BadYaml(line, "the frontmatter is not closed; end it with a line of exactly '---'")
     return text[: closing.start()], text[closing.end() :]
 
 
-def _document(source: _Source, schema: Mapping[str, Kind]) -> Document:
+def _document(source: _Source, schema: Mapping[str, FieldKind]) -> Document:
     fields: dict[str, Value] = {}
     extra: dict[str, str] = {}
     for key, entry in source.block.items():
@@ -215,33 +215,35 @@ def _document(source: _Source, schema: Mapping[str, Kind]) -> Document:
         if kind is None:
             extra[key] = source.head[entry.start : entry.end]
         else:
-            fields[key] = _list(key, entry) if kind is Kind.LIST else _text(key, entry)
+            fields[key] = _list(key, entry) if kind is FieldKind.LIST else _text(key, entry)
     return Document(fields, extra, source.body, "\r\n" if source.head[3] == "\r" else "\n")
 
 
-def _text(key: str, entry: Entry) -> str | None:
+def _text(key: str, entry: YamlEntry) -> str | None:
     if entry.shape != "scalar":
-        raise Refusal(entry.line, f"'{key}' must be one text; write {key}: \"...\"")
+        raise BadYaml(entry.line, f"'{key}' must be one text; write {key}: \"...\"")
     return entry.items[0].text
 
 
-def _list(key: str, entry: Entry) -> tuple[str, ...]:
+def _list(key: str, entry: YamlEntry) -> tuple[str, ...]:
     how = f"write {key}: [first, second]"
     if entry.shape == "scalar" and entry.items[0].text is None:
         return ()
     if entry.shape != "list":
-        raise Refusal(entry.line, f"'{key}' must be a list; {how}")
+        raise BadYaml(entry.line, f"'{key}' must be a list; {how}")
     texts: list[str] = []
     for text, nested, line in entry.items:
         if nested:
-            raise Refusal(line, f"an item of '{key}' is not a text; {how}, texts with ': ' in double quotes")
+            raise BadYaml(line, f"an item of '{key}' is not a text; {how}, texts with ': ' in double quotes")
         if text is None:
-            raise Refusal(line, f'an item of \'{key}\' is null; remove it, or write "" or "null"')
+            raise BadYaml(line, f'an item of \'{key}\' is null; remove it, or write "" or "null"')
         texts.append(text)
     return tuple(texts)
 
 
-def _rewritten(source: _Source, before: Document, wanted: Mapping[str, Value], schema: Mapping[str, Kind]) -> str:
+def _rewritten(
+    source: _Source, before: Document, wanted: Mapping[str, Value], schema: Mapping[str, FieldKind]
+) -> str:
     head, block = source.head, source.block
     splices: list[tuple[int, int, str]] = []
     at_end: list[str] = []  # new keys with none before them in the schema
@@ -260,7 +262,7 @@ def _rewritten(source: _Source, before: Document, wanted: Mapping[str, Value], s
             else:
                 splices.append((place, place, line))
     if (splices or at_end) and not block.linewise:
-        raise Refusal(2, "the keys do not each start a line; write lines of 'key: value' from the first column")
+        raise BadYaml(2, "the keys do not each start a line; write lines of 'key: value' from the first column")
     parts: list[str] = []
     at = 0
     for start, end, line in sorted(splices, key=lambda splice: splice[:2]):
@@ -269,7 +271,7 @@ def _rewritten(source: _Source, before: Document, wanted: Mapping[str, Value], s
     return "".join([*parts, head[at:], *at_end])
 
 
-def _replacement(head: str, entry: Entry, value: str) -> str:
+def _replacement(head: str, entry: YamlEntry, value: str) -> str:
     line_end = head.index("\n", entry.key_start)
     tail = ""
     if entry.value_end <= line_end:
@@ -280,28 +282,28 @@ def _replacement(head: str, entry: Entry, value: str) -> str:
     elif (comment := entry.comment(head)) is not None:
         line = head.count("\n", 0, comment) + 1
         name = shown(head[entry.key_start : entry.key_end])
-        raise Refusal(line, f"the value of {name} holds a comment that a change would lose; edit it by hand")
+        raise BadYaml(line, f"the value of {name} holds a comment that a change would lose; edit it by hand")
     return head[entry.key_start : entry.key_end] + ":" + value + tail
 
 
-def _checked(key: str, value: Value, schema: Mapping[str, Kind]) -> Value:
+def _checked(key: str, value: Value, schema: Mapping[str, FieldKind]) -> Value:
     kind = schema.get(key)
     if kind is None:
         raise ValueError(f"'{key}' is not a known key")
-    if kind is Kind.LIST:
+    if kind is FieldKind.LIST:
         value = () if value is None else value
-    if isinstance(value, tuple) is not (kind is Kind.LIST):
+    if isinstance(value, tuple) is not (kind is FieldKind.LIST):
         raise ValueError(f"'{key}' must be a {kind.value}")
     return value
 
 
-def _written(key: str, value: Value, kind: Kind) -> str:
+def _written(key: str, value: Value, kind: FieldKind) -> str:
     # With the blank in front, so that an empty value leaves none behind the colon.
     try:
         if value is None:
             return ""
         if isinstance(value, str):
-            return " " + write_scalar(value, number=kind is Kind.NUMBER)
+            return " " + write_scalar(value, number=kind is FieldKind.NUMBER)
         return " " + write_list(value)
     except ValueError as exc:
         raise ValueError(f"'{key}': {exc}") from exc
@@ -314,7 +316,7 @@ def _encoded(body: str) -> bytes:
         raise ValueError("'body': half a character (a lone surrogate) cannot be stored") from exc
 
 
-def _invalid(name: str, refusal: Refusal) -> InvalidState:
+def _invalid(name: str, refusal: BadYaml) -> InvalidState:
     return InvalidState(
         f"{name}:{refusal.line}: {refusal.reason}",
         hint="mend the file; until then nobody can use it and nothing else is affected: git loopx verify",

@@ -15,14 +15,14 @@ from loopx_git.core.times import format_time, parse_time
 from loopx_git.core.todo import TERMINAL, TITLE_MAX, Status, Todo, bad_line
 from loopx_git.errors import InvalidState, UsageError
 from loopx_git.format import document, notes
-from loopx_git.format.document import Kind, Value
+from loopx_git.format.document import FieldKind, Value
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """One frontmatter key: its shape, and text -> value (ValueError says why not) -> text."""
 
-    kind: Kind
+    kind: FieldKind
     parse: Callable[[Any], Any] = lambda value: value
     show: Callable[[Any], Value] = lambda value: value
     required: bool = False
@@ -73,7 +73,7 @@ def _names(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-_TEXT, _LIST, _NUMBER = Kind.TEXT, Kind.LIST, Kind.NUMBER
+_TEXT, _LIST, _NUMBER = FieldKind.TEXT, FieldKind.LIST, FieldKind.NUMBER
 _TIME = Field(_TEXT, _time, format_time)
 _LISTED = Field(_LIST, default=())
 _NEEDED = Field(_TEXT, required=True)
@@ -122,7 +122,7 @@ GOAL: Mapping[str, Field] = {
 }
 
 
-def _schema(table: Mapping[str, Field]) -> dict[str, Kind]:
+def _schema(table: Mapping[str, Field]) -> dict[str, FieldKind]:
     return {key: field.kind for key, field in table.items()}
 
 
@@ -162,7 +162,7 @@ def _load(data: bytes, table: Mapping[str, Field], name: str) -> tuple[dict[str,
     values: dict[str, Any] = {}
     for key, field in table.items():
         raw = loaded.fields.get(key)
-        if raw is None or (raw == "" and field.kind is not Kind.LIST):
+        if raw is None or (raw == "" and field.kind is not FieldKind.LIST):
             if field.required:
                 raise bad_key(data, name, key, "is missing")
             values[key] = field.default
@@ -170,7 +170,7 @@ def _load(data: bytes, table: Mapping[str, Field], name: str) -> tuple[dict[str,
         try:
             value = field.parse(raw)
         except ValueError as error:
-            why = f"has {raw!r}: {error}" if field.kind is Kind.LIST else f"{str(raw)[:60]!r}: {error}"
+            why = f"has {raw!r}: {error}" if field.kind is FieldKind.LIST else f"{str(raw)[:60]!r}: {error}"
             raise bad_key(data, name, key, why) from None
         reason = why_bad(key, value) if table is TODO or key == "created_by" else None
         if reason:

@@ -30,7 +30,7 @@ class PathKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathParts:
     """What is stored at a path: its kind, and the ids in the path."""
 
     kind: PathKind
@@ -78,20 +78,20 @@ def lease(goal_id: str, todo_id: str) -> str:
     return f"{lease_folder(goal_id)}/{shard(todo_id)}/{todo_id}.json"
 
 
-def parse(path: str) -> Place:
+def parse(path: str) -> PathParts:
     """The kind and ids of a path of this format. Raises InvalidState for any other path."""
     if path == FORMAT:
-        return Place(PathKind.FORMAT)
+        return PathParts(PathKind.FORMAT)
     if path == POLICY:
-        return Place(PathKind.POLICY)
+        return PathParts(PathKind.POLICY)
     parts = path.split("/")
     match parts:
         case [".loopx", "peers", file] if file.endswith(".md") and ids.is_valid("agent", file[:-3]):
-            return Place(PathKind.PEER, name=file[:-3])
+            return PathParts(PathKind.PEER, name=file[:-3])
         case [".loopx", "loops", file] if file.endswith(".json") and ids.is_valid("agent", file[:-5]):
-            return Place(PathKind.LOOP, name=file[:-5])
+            return PathParts(PathKind.LOOP, name=file[:-5])
         case [".loopx", "goals", goal_id, "goal.md"] if ids.is_valid("goal", goal_id):
-            return Place(PathKind.GOAL, goal=goal_id)
+            return PathParts(PathKind.GOAL, goal=goal_id)
         case [".loopx", "goals", goal_id, folder, _, file] if ids.is_valid("goal", goal_id):
             for name, ending, kind in (
                 ("todos", ".md", PathKind.TODO),
@@ -101,7 +101,7 @@ def parse(path: str) -> Place:
                 todo_id = file.removesuffix(ending)
                 if folder == name and file.endswith(ending) and ids.is_valid("todo", todo_id):
                     if parts[4] == shard(todo_id):
-                        return Place(kind, goal_id, todo_id)
+                        return PathParts(kind, goal_id, todo_id)
                     break
     shown = path if len(path) <= 120 else path[:117] + "..."
     raise InvalidState(f"{shown!r} is not a path of this format", hint="git loopx verify", about={"file": shown})

@@ -11,7 +11,7 @@ from loopx_git.core.loop import Loop, LoopStatus
 from loopx_git.core.times import format_time, parse_time
 from loopx_git.core.todo import bad_line
 from loopx_git.errors import InvalidState
-from loopx_git.format.record import COUNT_MAX
+from loopx_git.format.lease_record import COUNT_MAX
 
 #: Largest record in bytes that is read; ours have about 300.
 SIZE_MAX = 4096

@@ -36,7 +36,7 @@ _SHELLS = re.compile(r"bash|shell|exec_command|terminal", re.IGNORECASE)
 _PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t\r]*$", re.MULTILINE)
 
 
-class Unreadable(Exception):
+class UnreadablePayload(Exception):
     """The input is not what an agent sends. The edit is denied, because its paths are unknown."""
 
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str], env: Mapping[str, str]) -> int:
     try:
         data = sys.stdin.buffer.read(_SIZE_MAX + 1)
         code, lines, style = decide(data, style, env)
-    except Unreadable as error:
+    except UnreadablePayload as error:
         code, lines = DENY, [f"loopx guard: the hook's input cannot be read: {error}"]
     except Exception as error:
         code, lines = _crashed(error)
@@ -57,13 +57,13 @@ def main(argv: Sequence[str], env: Mapping[str, str]) -> int:
 def decide(data: bytes, style: str, env: Mapping[str, str]) -> tuple[int, list[str], str]:
     """(exit code, lines, whose format) for the bytes on standard input."""
     if len(data) > _SIZE_MAX:
-        raise Unreadable("it is too large")
+        raise UnreadablePayload("it is too large")
     try:
         call = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(str(error)) from None
+        raise UnreadablePayload(str(error)) from None
     if not isinstance(call, dict):
-        raise Unreadable("it is not a JSON object")
+        raise UnreadablePayload("it is not a JSON object")
     if "cursor_version" in call:
         style = "cursor"
     folder = _folder(call)
@@ -83,7 +83,7 @@ def _folder(call: Mapping[str, Any]) -> str:
     first = roots[0] if isinstance(roots, list) and roots else None
     found = call.get("cwd") or first or os.getcwd()
     if not isinstance(found, str) or "\0" in found:
-        raise Unreadable("cwd is not a path")
+        raise UnreadablePayload("cwd is not a path")
     return found
 
 
@@ -96,16 +96,16 @@ def edited_paths(call: Mapping[str, Any]) -> list[str]:
     if given is None:
         given = call if "file_path" in call else {}
     if not isinstance(given, dict):
-        raise Unreadable("tool_input is not an object")
+        raise UnreadablePayload("tool_input is not an object")
     found = [path for text in _texts(given) for path in _PATCHED.findall(text)]
     if not found and (_SHELLS.search(name) or _READS.search(name)):
         return []
     items = [given, *(item for item in given.get("edits") or () if isinstance(item, dict))]
     found += [str(item[key]) for item in items for key in _KEYS if isinstance(item.get(key), str) and item[key]]
     if not found and name:
-        raise Unreadable(f"the tool {name[:40]!r} names no file")
+        raise UnreadablePayload(f"the tool {name[:40]!r} names no file")
     if any("\0" in path for path in found):
-        raise Unreadable("a path has NUL in it")
+        raise UnreadablePayload("a path has NUL in it")
     folder = _folder(call)
     return list(dict.fromkeys(os.path.normpath(os.path.join(folder, path)) for path in found))
 
@@ -136,14 +136,14 @@ def _examine(path: str, env: Mapping[str, str]) -> Answer | None:
     return worst
 
 
-def _is_ours(where: cached.Places) -> bool:
+def _is_ours(where: cached.RepositoryPaths) -> bool:
     """Whether this repository coordinates at all: the hook may stand in settings that serve others, too."""
     return os.path.lexists(os.path.join(where.top, ".loopx")) or os.path.exists(
         os.path.join(where.common_dir, "loopx", "location")
     )
 
 
-def _context(where: cached.Places, env: Mapping[str, str]) -> Context:
+def _context(where: cached.RepositoryPaths, env: Mapping[str, str]) -> Context:
     found = cached.context(where, env) if "GIT_DIR" not in env else None
     if found is not None:
         return found
@@ -151,7 +151,7 @@ def _context(where: cached.Places, env: Mapping[str, str]) -> Context:
     from loopx_git.guard.clock import hooks_of
 
     clean = {key: value for key, value in env.items() if key not in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")}
-    return refresh.context(refresh.open_client(where.top, clean, hooks=hooks_of(env)))
+    return refresh.context(refresh.open_client(where.top, clean, overrides=hooks_of(env)))
 
 
 def _crashed(error: Exception) -> tuple[int, list[str]]:

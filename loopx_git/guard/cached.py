@@ -39,7 +39,7 @@ STRANGE = ("LOOPX_NOW", "LOOPX_FAILPOINT", "GIT_COMMON_DIR", "GIT_CEILING_DIRECT
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
-class Places:
+class RepositoryPaths:
     """Where a repository is: its top, its git directory, the one that its worktrees share."""
 
     __slots__ = ("common_dir", "git_dir", "top")
@@ -48,12 +48,12 @@ class Places:
         self.top, self.git_dir, self.common_dir = top, git_dir, common_dir
 
 
-def places(folder: str) -> Places | None:
+def places(folder: str) -> RepositoryPaths | None:
     """The repository that an absolute `folder` (which need not exist) lies in; None where it is not plain to see."""
     while True:
         dot_git = os.path.join(folder, ".git")
         if os.path.isdir(dot_git):
-            return None if os.path.islink(dot_git) else Places(folder, dot_git, dot_git)
+            return None if os.path.islink(dot_git) else RepositoryPaths(folder, dot_git, dot_git)
         pointer = read_plain(dot_git)
         if pointer is not None:
             return _linked(folder, pointer)
@@ -63,18 +63,18 @@ def places(folder: str) -> Places | None:
         folder = parent
 
 
-def _linked(top: str, pointer: str) -> Places | None:
+def _linked(top: str, pointer: str) -> RepositoryPaths | None:
     """A linked worktree, or a submodule."""
     if not pointer.startswith("gitdir: "):
         return None
     git_dir = os.path.normpath(os.path.join(top, pointer.removeprefix("gitdir: ").rstrip("\n")))
     common = read_plain(os.path.join(git_dir, "commondir"))
     if common is None:
-        return Places(top, git_dir, git_dir) if os.path.isdir(git_dir) else None
-    return Places(top, git_dir, os.path.normpath(os.path.join(git_dir, common.rstrip("\n"))))
+        return RepositoryPaths(top, git_dir, git_dir) if os.path.isdir(git_dir) else None
+    return RepositoryPaths(top, git_dir, os.path.normpath(os.path.join(git_dir, common.rstrip("\n"))))
 
 
-def context(where: Places, env: Mapping[str, str]) -> Context | None:
+def context(where: RepositoryPaths, env: Mapping[str, str]) -> Context | None:
     """The context, or None when it takes a slower look."""
     if any(name in env for name in STRANGE):
         return None
@@ -111,7 +111,7 @@ def of_claims(
                    problem=problem, notes=unreadable, free=free)  # fmt: skip
 
 
-def _client(where: Places, env: Mapping[str, str]) -> Client:
+def _client(where: RepositoryPaths, env: Mapping[str, str]) -> Client:
     """The client for what a denial says besides the verdict; only a denial pays for it."""
     from loopx_git.client.client import Client
 
@@ -123,7 +123,7 @@ def _load(path: str) -> dict[str, Any] | None:
     return found if found is not None and found.get("version") == VERSION else None
 
 
-def _who(where: Places, env: Mapping[str, str], agent: str | None) -> Who | None:
+def _who(where: RepositoryPaths, env: Mapping[str, str], agent: str | None) -> Who | None:
     """The editor; None when its session must be made first, or a name is not one."""
     if agent is None:
         return Who(None, None)
@@ -134,7 +134,7 @@ def _who(where: Places, env: Mapping[str, str], agent: str | None) -> Who | None
     return Who(agent, session) if session and _NAME.fullmatch(session) else None
 
 
-def surroundings(files: Sequence[str], where: Places, env: Mapping[str, str]) -> list[Any]:
+def surroundings(files: Sequence[str], where: RepositoryPaths, env: Mapping[str, str]) -> list[Any]:
     """All that the policy and the agent were read from, as plain values to be compared."""
     named = [name for name in env if name.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))]
     return [

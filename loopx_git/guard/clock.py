@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from loopx_git.client.connect import Hooks
+from loopx_git.client.connect import Overrides
 from loopx_git.core.times import parse_duration, parse_time
 from loopx_git.errors import UsageError
 from loopx_git.store.clock import SystemClock
 
 
-def hooks_of(env: Mapping[str, str]) -> Hooks | None:
+def hooks_of(env: Mapping[str, str]) -> Overrides | None:
     """Hooks with the clock that the environment asks for; None without such a wish."""
     text = env.get("LOOPX_NOW")
-    return replace(Hooks(), clock=clock_of(text)) if text else None
+    return replace(Overrides(), clock=clock_of(text)) if text else None
 
 
 def clock_of(text: str) -> SystemClock:

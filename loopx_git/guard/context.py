@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopx_git.coverage.verdict import Claim, Edit, Who
+from loopx_git.coverage.verdict import Claim, PlannedEdit, Who
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class Context:
                 "old", f"what is known of the claims here is older than {policy.stale_after} s", "git loopx sync"
             )
 
-    def edit(self) -> Edit:
+    def edit(self) -> PlannedEdit:
         """The claims as they stand for an edit of the editor's now."""
-        return Edit(self.claims, self.who, self.now, self.remaining, self.policy.require)
+        return PlannedEdit(self.claims, self.who, self.now, self.remaining, self.policy.require)
 
     def is_late(self, claim: Claim) -> bool:
         """Whether a claim that a commit names is to be renewed first: the own by its deadline, any by its lapse."""

@@ -50,7 +50,7 @@ class Finder:
         """The todo whose scope covers most of the paths; None when there is none, or none can be read."""
         if self._tip is None:
             return None
-        from loopx_git.client.pick import free_for
+        from loopx_git.client.next_todo import free_for
         from loopx_git.errors import LoopXError
 
         try:

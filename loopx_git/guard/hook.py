@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from loopx_git.client.client import Client
-    from loopx_git.client.connect import Hooks
+    from loopx_git.client.connect import Overrides
     from loopx_git.coverage.changes import Code
     from loopx_git.guard.answer import Answer
     from loopx_git.guard.context import Context
@@ -37,11 +37,11 @@ _RENEWAL = "20s"
 Outcome = tuple[int, list[str]]
 
 
-class Run:
+class HookRun:
     """One run of a hook: `folder` is where git started it, `env` what git gave it."""
 
-    def __init__(self, folder: str, env: Mapping[str, str], hooks: Hooks | None = None) -> None:
-        self.folder, self.env, self.hooks = folder, dict(env), hooks
+    def __init__(self, folder: str, env: Mapping[str, str], overrides: Overrides | None = None) -> None:
+        self.folder, self.env, self.overrides = folder, dict(env), overrides
         self._client: Client | None = None
         where = cached.places(folder)
         given = env.get("GIT_DIR")
@@ -59,7 +59,7 @@ class Run:
         if self._client is None:
             from loopx_git.guard.refresh import open_client
 
-            self._client = open_client(self.folder, self.env, hooks=self.hooks)
+            self._client = open_client(self.folder, self.env, overrides=self.overrides)
         return self._client
 
     @property
@@ -87,11 +87,11 @@ class Run:
 
 def run(
     name: str, args: Sequence[str], *, folder: str, env: Mapping[str, str], stdin: Callable[[], str],
-    hooks: Hooks | None = None,
+    overrides: Overrides | None = None,
 ) -> Outcome:  # fmt: skip
     """(exit code, lines for people) of one hook. Errors of `loopx_git.errors` are the caller's to report: all of
     them block."""
-    this = Run(folder, env, hooks)
+    this = HookRun(folder, env, overrides)
     if PROBE in env:
         return _probe(name, this)
     if name in ("pre-commit", "pre-merge-commit"):
@@ -107,7 +107,7 @@ def run(
     raise UsageError(f"{name[:40]!r} is not a hook of the guard", hint="git loopx guard install")
 
 
-def _before_commit(this: Run, *, merging: bool) -> Outcome:
+def _before_commit(this: HookRun, *, merging: bool) -> Outcome:
     context = this.context()
     if context.policy.mode == "off":
         return 0, []
@@ -128,7 +128,7 @@ def outcome(report: Answer) -> Outcome:
     return (DENIED if report.effect == "denied" else 0), lines
 
 
-def _index(this: Run) -> list[object]:
+def _index(this: HookRun) -> list[object]:
     """A name of the index as it is now."""
     path = os.path.join(this.folder, this.env.get("GIT_INDEX_FILE") or os.path.join(this.git_dir, "index"))
     try:
@@ -138,7 +138,7 @@ def _index(this: Run) -> list[object]:
     return [os.path.basename(path), status.st_size, status.st_mtime_ns, status.st_ino]
 
 
-def _message(this: Run, args: Sequence[str]) -> Outcome:
+def _message(this: HookRun, args: Sequence[str]) -> Outcome:
     """Write the trailers. Nothing here stops a commit: what is denied was denied before, or was meant to pass."""
     from loopx_git.coverage.trailers import edited
 
@@ -166,7 +166,7 @@ def _message(this: Run, args: Sequence[str]) -> Outcome:
     return 0, []
 
 
-def _seen(this: Run) -> tuple[list[str], bool] | None:
+def _seen(this: HookRun) -> tuple[list[str], bool] | None:
     """What pre-commit of this very commit found."""
     path = os.path.join(this.git_dir, "loopx", SEEN)
     seen = load(path)
@@ -177,7 +177,7 @@ def _seen(this: Run) -> tuple[list[str], bool] | None:
     return (seen["claims"], False) if fits and not seen["unseen"] else None
 
 
-def _made(this: Run, *, amending: bool) -> list[str]:
+def _made(this: HookRun, *, amending: bool) -> list[str]:
     """The paths of the commit in the making; of one that is amended, all that it will have changed."""
     if not amending:
         return this.code.staged(this.git_dir, this.code.other_parents(this.git_dir))
@@ -185,7 +185,7 @@ def _made(this: Run, *, amending: bool) -> list[str]:
     return this.code.in_index(this.git_dir, done.text.split())
 
 
-def _comment(this: Run) -> str | None:
+def _comment(this: HookRun) -> str | None:
     """The character that begins a comment in the message; None when no editor will strip them."""
     if this.env.get("GIT_EDITOR") == ":":
         return None
@@ -194,7 +194,7 @@ def _comment(this: Run) -> str | None:
     return "#" if text in ("", "auto") else text
 
 
-def _after_commit(this: Run) -> Outcome:
+def _after_commit(this: HookRun) -> Outcome:
     """Renew what is due, in the background: bounded, silent, and off by policy."""
     context = cached.context(this.where, this.env) if this.where is not None else None
     if context is None or context.policy.mode == "off" or context.who.agent is None:
@@ -214,13 +214,13 @@ def _after_commit(this: Run) -> Outcome:
     return 0, []
 
 
-def _push(this: Run, args: Sequence[str], lines: str) -> Outcome:
+def _push(this: HookRun, args: Sequence[str], lines: str) -> Outcome:
     from loopx_git.guard.check import check_push
 
     return outcome(check_push(this.client, args[0] if args else "", lines))
 
 
-def _probe(name: str, this: Run) -> Outcome:
+def _probe(name: str, this: HookRun) -> Outcome:
     """`guard status` asks whether git runs this hook: answer, and let nothing pass, whatever the verdict."""
     nonce = this.env[PROBE]
     if _NONCE.fullmatch(nonce) and name in NAMES:

@@ -18,7 +18,7 @@ from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.guard import cached, hook
 from loopx_git.guard.hook_managers import configured
 from loopx_git.guard.hook_managers.found import MANAGERS, find
-from loopx_git.guard.record import RECORD, SIZE_MAX, Entry, Record, digest, record_of, store, undo_edit
+from loopx_git.guard.record import RECORD, SIZE_MAX, InstalledFile, Record, digest, record_of, store, undo_edit
 from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.repository import Repository
 
@@ -70,7 +70,7 @@ def install(repository: Repository, *, force: bool = False) -> Installed:
     )  # fmt: skip
 
 
-def _put(record: Record, plan: list[tuple[Entry, bytes]]) -> None:
+def _put(record: Record, plan: list[tuple[InstalledFile, bytes]]) -> None:
     for folder in reversed(record.folders):
         os.makedirs(folder, exist_ok=True)
     for entry, data in plan:
@@ -109,7 +109,7 @@ def _forget(repository: Repository) -> None:
             os.rmdir(home)
 
 
-def _undo(entry: Entry) -> str:
+def _undo(entry: InstalledFile) -> str:
     """What became of one file: removed, restored, or left as somebody changed it."""
     kept = None if entry.kept is None else os.path.join(os.path.dirname(entry.path), entry.kept)
     at = entry.path

@@ -20,7 +20,7 @@ SIZE_MAX = 20_000_000
 
 
 @dataclass(slots=True)
-class Entry:
+class InstalledFile:
     """One file: what was written (sha256), the name under which a foreign hook is kept, or, for a file that was
     edited, its former bytes in base64 (`before`; None: it was not there) and its former time (ns)."""
 
@@ -38,7 +38,7 @@ class Record:
     """All that an install did. `folders` are those that it made, `settings` the keys of git's configuration."""
 
     kind: str
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[InstalledFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     config_before: str | None = None
@@ -52,7 +52,7 @@ def record_of(repository: Repository) -> Record | None:
         return None
     try:
         raw = json.loads(data)
-        return Record(**{**raw, "entries": [Entry(**item) for item in raw["entries"]]})
+        return Record(**{**raw, "entries": [InstalledFile(**item) for item in raw["entries"]]})
     except (ValueError, TypeError, KeyError) as error:
         raise unreadable(path, error) from None
 
@@ -62,7 +62,7 @@ def store(repository: Repository, record: Record) -> None:
     plain: dict[str, Any] = {
         "kind": record.kind, "folders": record.folders, "settings": record.settings,
         "config_before": record.config_before,
-        "entries": [{name: getattr(entry, name) for name in Entry.__slots__} for entry in record.entries],
+        "entries": [{name: getattr(entry, name) for name in InstalledFile.__slots__} for entry in record.entries],
     }  # fmt: skip
     save(os.path.join(repository.home, RECORD), plain, indent=1)
 
@@ -81,10 +81,10 @@ def missing_folders(folder: str) -> list[str]:
     return missing
 
 
-def edit(record: Record, path: str, before: bytes | None, after: bytes) -> tuple[Entry, bytes]:
+def edit(record: Record, path: str, before: bytes | None, after: bytes) -> tuple[InstalledFile, bytes]:
     """Record the edit of a file: (the entry, the bytes to write)."""
     was = os.stat(path) if before is not None else None
-    entry = Entry(
+    entry = InstalledFile(
         path, digest(after), edited=True, before=encode(before), mode=was.st_mode & 0o7777 if was else 0o644,
         time=was.st_mtime_ns if was else None,
     )  # fmt: skip
@@ -92,7 +92,7 @@ def edit(record: Record, path: str, before: bytes | None, after: bytes) -> tuple
     return entry, after
 
 
-def undo_edit(entry: Entry) -> str:
+def undo_edit(entry: InstalledFile) -> str:
     """Restore a file's former bytes. If somebody changed it since, remove only our lines."""
     now, before = read_file(entry.path, 1_000_000), decode(entry.before)
     if now is None:

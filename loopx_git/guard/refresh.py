@@ -13,7 +13,7 @@ from typing import Any
 from loopx_git.client import claims_file, claims_writer
 from loopx_git.client.client import Client
 from loopx_git.client.config import FILE, HERE, load_file
-from loopx_git.client.connect import Hooks
+from loopx_git.client.connect import Overrides
 from loopx_git.client.location import check
 from loopx_git.coverage.policy import GuardPolicy, parse
 from loopx_git.coverage.verdict import Who
@@ -28,10 +28,10 @@ from loopx_git.store.state_file import read_plain
 
 
 def open_client(
-    folder: str, env: Mapping[str, str], flags: Mapping[str, Any] | None = None, hooks: Hooks | None = None
+    folder: str, env: Mapping[str, str], flags: Mapping[str, Any] | None = None, overrides: Overrides | None = None
 ) -> Client:
     """The client for the repository that a hook runs in: the hook's own GIT_DIR is respected."""
-    return Client(folder, env, flags, hooks)
+    return Client(folder, env, flags, overrides)
 
 
 def policy_of(repository: Repository) -> GuardPolicy:
@@ -49,7 +49,7 @@ def context(client: Client, *, fresh: bool = False) -> Context:
     settings = connection.settings
     actor = connection.actor() if settings.agent is not None else None
     who = Who(settings.agent, None if actor is None else actor.session)
-    clock = connection.hooks.clock
+    clock = connection.overrides.clock
     notes: list[str] = []
     problem: Problem | None = None
     known: dict[str, Any] = {"tip": None, "claims": [], "unreadable": [], "here": True}
@@ -103,7 +103,7 @@ def _remember(client: Client, policy: GuardPolicy) -> None:
     repository, settings = connection.repository, connection.settings
     if repository.top is None or any(connection.flags.get(name) for name in ("remote", "ref", "agent")):
         return
-    where = cached.Places(repository.top, repository.git_dir, repository.common_dir)
+    where = cached.RepositoryPaths(repository.top, repository.git_dir, repository.common_dir)
     files = _config_files(repository)
     # As it is without a variable: that is looked at every time.
     agent = repository.value("loopx.agent")

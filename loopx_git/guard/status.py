@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from loopx_git.errors import LoopXError
 from loopx_git.guard.hook import NAMES, PROBE
+from loopx_git.guard.hook_managers.folder import HooksFolder
 from loopx_git.guard.hook_managers.found import find
-from loopx_git.guard.hook_managers.place import Place
 from loopx_git.guard.record import record_of
 from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.process import git, watched
@@ -51,7 +51,7 @@ class HookStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class GuardStatus:
     """The whole: `installed` by our own record, `place` by git's; the policy's mode and what is wrong with it."""
 
     installed: bool
@@ -68,7 +68,7 @@ class Status:
         return not self.error and self.mode != "off" and all(hook.runs for hook in self.hooks)
 
 
-def status(repository: Repository, entropy: Callable[[int], bytes]) -> Status:
+def status(repository: Repository, entropy: Callable[[int], bytes]) -> GuardStatus:
     """Ask every hook. Nothing of the user's is changed."""
     from loopx_git.guard.refresh import policy_of
 
@@ -84,7 +84,7 @@ def status(repository: Repository, entropy: Callable[[int], bytes]) -> Status:
         for name in NAMES:
             with suppress(FileNotFoundError):
                 os.unlink(_answer(repository, nonce, name))
-    return Status(
+    return GuardStatus(
         record_of(repository) is not None, place.kind.value, place.folder, place.hooks_path, mode, found, error
     )
 
@@ -93,7 +93,7 @@ def _answer(repository: Repository, nonce: str, name: str) -> str:
     return os.path.join(repository.git_dir, "loopx", f"probe-{nonce}-{name}")
 
 
-def _ask(repository: Repository, place: Place, name: str, nonce: str) -> HookStatus:
+def _ask(repository: Repository, place: HooksFolder, name: str, nonce: str) -> HookStatus:
     busy = any(os.path.exists(os.path.join(repository.git_dir, item)) for item in _UNFINISHED)
     if name == "pre-commit" and repository.top is not None and not busy:
         proof, said = "a dry commit", _dry_commit(repository, nonce)
@@ -137,7 +137,7 @@ def _dry_commit(repository: Repository, nonce: str) -> str:
             os.utime(message, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def _dry_run(repository: Repository, place: Place, name: str, nonce: str) -> str:
+def _dry_run(repository: Repository, place: HooksFolder, name: str, nonce: str) -> str:
     """Run one hook as git would; what it said."""
     env = {**repository.env, PROBE: nonce, "GIT_EDITOR": ":"}
     folder = repository.top or repository.git_dir

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutTodo, Restore, Write
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.plan import plan
 from loopx_git.core.plan_setup import subject
 from loopx_git.errors import LoopXError
 from loopx_git.ledger.encode import encode
-from loopx_git.ledger.manual_edits import Edit, edits
+from loopx_git.ledger.manual_edits import ManualEdit, edits
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.tree import OverlayTree, Tree
 
@@ -24,8 +24,8 @@ class Adoption:
     """What an adoption does: the change set, the admitted edits, and the undone edits with their reasons."""
 
     change: ChangeSet
-    admitted: Sequence[Edit]
-    undone: Sequence[Edit]
+    admitted: Sequence[ManualEdit]
+    undone: Sequence[ManualEdit]
 
     @property
     def is_safe(self) -> bool:
@@ -34,7 +34,7 @@ class Adoption:
 
 
 def plan_adoption(
-    before: TreeSnapshot, foreign: Tree, changed: Sequence[str], actor: Actor, moment: Moment, request: str,
+    before: TreeSnapshot, foreign: Tree, changed: Sequence[str], actor: Actor, clocks: Clocks, request: str,
     *, discard: bool = False,
 ) -> Adoption:  # fmt: skip
     """Plan on the last good state `before`; `changed` lists the paths in which the tree `foreign` differs from it.
@@ -45,7 +45,7 @@ def plan_adoption(
     found = edits(before, foreign, changed, REASON)
     if discard:
         found = [replace(edit, commands=(), refused=edit.refused or "discarded") for edit in found]
-    admitted: list[Edit] = []
+    admitted: list[ManualEdit] = []
     undone = [edit for edit in found if edit.refused]
     waiting = [edit for edit in found if edit.commands]
     files: dict[str, bytes | None] = {}
@@ -53,12 +53,12 @@ def plan_adoption(
     progress = True
     while waiting and progress:
         # A new todo may depend on another new one: those that fail are tried again once others are in.
-        failed: list[Edit] = []
+        failed: list[ManualEdit] = []
         for edit in waiting:
             current = TreeSnapshot(OverlayTree(before.tree, files), before.memo) if files else before
             try:
                 for command in edit.commands:
-                    change = plan(current, command, actor, moment, request)
+                    change = plan(current, command, actor, clocks, request)
                     written = encode(change, current.tree)
                     todos |= {write.todo.id: write for write in change.writes if isinstance(write, PutTodo)}
                     files |= written

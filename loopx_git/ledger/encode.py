@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from loopx_git.core.change import ChangeSet, PutFormat, PutGoal, PutLease, PutLoop, PutPeer, PutPolicy, PutTodo
-from loopx_git.format import files, layout, loop_record, policy_file, record, version
+from loopx_git.format import files, layout, loop_record, policy_file, version
+from loopx_git.format import lease_record as record
 from loopx_git.format.message import Message
 from loopx_git.ledger.tree import Tree
 

@@ -28,14 +28,14 @@ from loopx_git.core.commands import (
     SetPolicy,
 )
 from loopx_git.core.fields import EDITABLE
-from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.lease import Clocks, Lease
 from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.core.peer import GoalStatus
 from loopx_git.core.table import Operation
 from loopx_git.core.times import after as ending
 from loopx_git.core.times import parse_time
 from loopx_git.core.todo import Todo
-from loopx_git.format.layout import PathKind, Place
+from loopx_git.format.layout import PathKind, PathParts
 from loopx_git.format.message import Message
 from loopx_git.ledger import replay_loop
 from loopx_git.ledger.snapshot import TreeSnapshot
@@ -78,19 +78,19 @@ class Step:
 
     before: TreeSnapshot
     after: TreeSnapshot
-    places: Mapping[str, Place]
+    places: Mapping[str, PathParts]
     message: Message
     at: datetime
 
     @property
-    def soon(self) -> Moment:
+    def soon(self) -> Clocks:
         """The moment of an operation that writes no time into a record.
 
         A commit's time is cut to seconds, so the operation was decided within the second that follows.
         """
-        return Moment(ending(self.at, 1), _Unless(_LONG_AGO))
+        return Clocks(ending(self.at, 1), _Unless(_LONG_AGO))
 
-    def only(self, kind: PathKind) -> Place:
+    def only(self, kind: PathKind) -> PathParts:
         """The one file of this kind that changed."""
         found = [place for place in self.places.values() if place.kind is kind]
         if len(found) != 1:
@@ -99,18 +99,18 @@ class Step:
         return found[0]
 
 
-Decided = tuple[Command, Moment]
+Decided = tuple[Command, Clocks]
 
 
 def command_of(
-    before: TreeSnapshot | None, after: TreeSnapshot, places: Mapping[str, Place], message: Message, at: datetime
+    before: TreeSnapshot | None, after: TreeSnapshot, places: Mapping[str, PathParts], message: Message, at: datetime
 ) -> Decided:
     """The command that a commit claims to be, and the moment of the planner's decision. Raises Wrong."""
     if message.op is Op.INIT or before is None:
         if message.op is not Op.INIT or before is not None:
             raise Wrong("root", "the first commit of a ledger, and only it, is init")
         goal = after.goal("main")
-        return Init(), Moment(at if goal is None else goal.created_at)
+        return Init(), Clocks(at if goal is None else goal.created_at)
     return INVERSES[message.op](Step(before, after, places, message, at))
 
 
@@ -138,7 +138,7 @@ def _goal(step: Step) -> Decided:
         raise Wrong("deleted", "a goal's file is never deleted")
     known = step.before.goal(goal.id)
     if known is None:
-        return CreateGoal(goal.id, goal.title, goal.claims), Moment(goal.created_at)
+        return CreateGoal(goal.id, goal.title, goal.claims), Clocks(goal.created_at)
     if goal.status is GoalStatus.CLOSED:
         return CloseGoal(goal.id), step.soon
     return CreateGoal(goal.id, goal.title, goal.claims), step.soon
@@ -150,12 +150,12 @@ def _peer(step: Step) -> Decided:
     if peer is None:
         raise Wrong("deleted", "a peer's file is never deleted")
     if known is None:
-        return RegisterPeer(peer.agent, peer.kind, peer.capabilities), Moment(peer.created_at)
+        return RegisterPeer(peer.agent, peer.kind, peer.capabilities), Clocks(peer.created_at)
     if peer.last_seen is not None and known.last_seen != peer.last_seen:
-        return Beat(), Moment(peer.last_seen)
+        return Beat(), Clocks(peer.last_seen)
     if known.status is not peer.status:
         return SetPeerStatus(peer.agent, peer.status), step.soon
-    return RegisterPeer(peer.agent, peer.kind, peer.capabilities), Moment(step.at)
+    return RegisterPeer(peer.agent, peer.kind, peer.capabilities), Clocks(step.at)
 
 
 def _loop(step: Step) -> Decided:
@@ -164,14 +164,14 @@ def _loop(step: Step) -> Decided:
     if named is None:
         return command, step.soon
     active = replay_loop.active(step.before, step.after, step.message, step.at)
-    return command, Moment(named, _Unless(_LONG_AGO), _Unless(_NEVER), active)
+    return command, Clocks(named, _Unless(_LONG_AGO), _Unless(_NEVER), active)
 
 
 def _add(step: Step) -> Decided:
     place = step.only(PathKind.TODO)
     todo = todo_after(step.after, place.goal, place.name)
     names = set(AddTodo.__dataclass_fields__)
-    return AddTodo(**{name: getattr(todo, name) for name in names}), Moment(todo.created_at)
+    return AddTodo(**{name: getattr(todo, name) for name in names}), Clocks(todo.created_at)
 
 
 # -- operations on one todo
@@ -207,7 +207,7 @@ class _OneTodo:
         added = self.new.notes[len(self.old.notes) :]
         return added[0].text if added else None
 
-    def moment(self, own: datetime | None = None) -> Moment:
+    def clocks(self, own: datetime | None = None) -> Clocks:
         """When the planner decided: the time of the note it wrote, else that of a claim it renewed on the way, else
         `own`, the time that the operation itself wrote, else the commit's."""
         added, renewed = self.new.notes[len(self.old.notes) :], self.step.message.renew
@@ -219,7 +219,7 @@ class _OneTodo:
                 raise Wrong("note", f"the note's time {added[0].time!r} is not a UTC timestamp") from None
         elif renewed:
             now = _renewed_at(self.step.after, renewed[0]) or now
-        return Moment(now, _Unless(_LONG_AGO), _Unless(_NEVER))
+        return Clocks(now, _Unless(_LONG_AGO), _Unless(_NEVER))
 
     def command(self, operation: Operation, **more: Any) -> OnTodo:
         """The command with what every operation may carry, and what is this one's own."""
@@ -252,7 +252,7 @@ def _plain(operation: Operation) -> Callable[[Step], Decided]:
 
     def inverse(step: Step) -> Decided:
         one = _OneTodo.of(step)
-        return one.command(operation), one.moment()
+        return one.command(operation), one.clocks()
 
     return inverse
 
@@ -262,61 +262,61 @@ def _claim(step: Step) -> Decided:
         return _loop(step)
     one = _OneTodo.of(step)
     message, lease = step.message, one.lease_old
-    moment = one.moment(one.lease_new.acquired_at)
+    clocks = one.clocks(one.lease_new.acquired_at)
     if lease.holder != message.agent or one.new.attempts > one.old.attempts:
-        return one.command(Operation.CLAIM), moment
+        return one.command(Operation.CLAIM), clocks
     # The same agent again, and no attempt counted: a resume, by the taker's own clock.
     if lease.session in (None, message.session):
-        moment = Moment(moment.now, _Unless(_LONG_AGO), _Unless(_NEVER, {lease.id: 0.0}))
-    return one.command(Operation.RESUME), moment
+        clocks = Clocks(clocks.now, _Unless(_LONG_AGO), _Unless(_NEVER, {lease.id: 0.0}))
+    return one.command(Operation.RESUME), clocks
 
 
 def _renew(step: Step) -> Decided:
     message = step.message
     if message.todo is None:
         now = _renewed_at(step.after, message.renew[0]) if message.renew else None
-        return RenewAll(message.renew), Moment(now or step.at)
+        return RenewAll(message.renew), Clocks(now or step.at)
     one = _OneTodo.of(step)
     # What this operation renews is its own todo's lease: the others that it names do not tell its time.
     own = replace(one, step=replace(step, message=replace(message, renew=())))
-    return one.command(Operation.RENEW), own.moment(one.lease_new.renewed_at)
+    return one.command(Operation.RENEW), own.clocks(one.lease_new.renewed_at)
 
 
 def _release(step: Step) -> Decided:
     one = _OneTodo.of(step)
-    return one.command(Operation.RELEASE, status=one.new.status.value), one.moment()
+    return one.command(Operation.RELEASE, status=one.new.status.value), one.clocks()
 
 
 def _update(step: Step) -> Decided:
     one = _OneTodo.of(step)
     if step.message.reason == NOTE_REASON:
         # Whatever else it changed is then not what the planner would have written.
-        return one.command(Operation.NOTE, force=False, reason=None), one.moment()
+        return one.command(Operation.NOTE, force=False, reason=None), one.clocks()
     fields = {name: getattr(one.new, name) for name in EDITABLE if getattr(one.new, name) != getattr(one.old, name)}
     status: str | None = one.new.status.value
     if status == one.old.status and (fields or one.note is not None):
         status = None
-    return one.command(Operation.UPDATE, fields=fields, status=status), one.moment()
+    return one.command(Operation.UPDATE, fields=fields, status=status), one.clocks()
 
 
 def _complete(step: Step) -> Decided:
     one = _OneTodo.of(step)
     successor, made = one.successor()
     command = one.command(Operation.COMPLETE, code=step.message.code, **successor)
-    moment = one.moment(one.new.completed_at)
-    return command, moment if made is None else replace(moment, now=made)
+    clocks = one.clocks(one.new.completed_at)
+    return command, clocks if made is None else replace(clocks, now=made)
 
 
 def _supersede(step: Step) -> Decided:
     one = _OneTodo.of(step)
     successor, made = one.successor()
-    moment = one.moment()
-    return one.command(Operation.SUPERSEDE, **successor), moment if made is None else replace(moment, now=made)
+    clocks = one.clocks()
+    return one.command(Operation.SUPERSEDE, **successor), clocks if made is None else replace(clocks, now=made)
 
 
 def _transfer(step: Step) -> Decided:
     one = _OneTodo.of(step)
-    return one.command(Operation.TRANSFER), one.moment(one.lease_new.acquired_at)
+    return one.command(Operation.TRANSFER), one.clocks(one.lease_new.acquired_at)
 
 
 def _soft(step: Step) -> Decided:
@@ -325,16 +325,16 @@ def _soft(step: Step) -> Decided:
     if gone and gone != [agent]:
         return DropSoftClaim(one.new.id, gone[0], stays=one.new.status is one.old.status), step.soon
     peer = None if step.before.peer(agent) is not None else step.after.peer(agent)
-    moment = one.moment(None if peer is None else peer.created_at)
+    clocks = one.clocks(None if peer is None else peer.created_at)
     if agent in one.new.soft_claims:
-        return one.command(Operation.SOFT), moment
+        return one.command(Operation.SOFT), clocks
     # As with a release: to which status the last one leaves it is its own choice.
-    return one.command(Operation.UNSOFT, status=one.new.status.value), moment
+    return one.command(Operation.UNSOFT, status=one.new.status.value), clocks
 
 
 def _reclaim(step: Step) -> Decided:
     one = _OneTodo.of(step)
-    return one.command(Operation.RECLAIM), one.moment(step.soon.now)
+    return one.command(Operation.RECLAIM), one.clocks(step.soon.now)
 
 
 def _unknown(step: Step) -> Decided:

@@ -33,7 +33,7 @@ _OURS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class ManualEdit:
     """One changed path: the commands that make the change, in order, or the reason why it is refused.
 
     Without both, only the form of the file differs. `held` names the holder of the todo.
@@ -46,7 +46,7 @@ class Edit:
     held: str | None = None
 
 
-def edits(before: TreeSnapshot, tree: Tree, changed: Sequence[str], reason: str) -> list[Edit]:
+def edits(before: TreeSnapshot, tree: Tree, changed: Sequence[str], reason: str) -> list[ManualEdit]:
     """The edits between a legal state and a tree that was edited by hand, sorted by path.
 
     `reason` is the reason of the operator's updates.
@@ -57,31 +57,31 @@ def edits(before: TreeSnapshot, tree: Tree, changed: Sequence[str], reason: str)
     return [_edit(before, after, path, reason) for path in sorted(changed)]
 
 
-def _edit(before: TreeSnapshot, after: TreeSnapshot, path: str, reason: str) -> Edit:
+def _edit(before: TreeSnapshot, after: TreeSnapshot, path: str, reason: str) -> ManualEdit:
     try:
         place = layout.parse(path)
     except InvalidState as error:
-        return Edit(path, refused=error.message)
+        return ManualEdit(path, refused=error.message)
     if place.kind is not PathKind.TODO:
-        return Edit(
+        return ManualEdit(
             path, place.name or None, refused=_NOT_A_TODO.get(place.kind, "it is written by operations alone")
         )
     todo = place.name
     known = before.goals_of(todo)
     try:
         if after.tree.blob(path) is None:
-            return Edit(path, todo, refused="a todo is never deleted; to archive it: git loopx todo archive")
+            return ManualEdit(path, todo, refused="a todo is never deleted; to archive it: git loopx todo archive")
         new = after.todo(place.goal, todo)
         if not known:
             return _added(before, new, path)
         if known != [place.goal]:
-            return Edit(path, todo, refused=f"the id {todo} is taken by a todo of the goal {known[0]}")
+            return ManualEdit(path, todo, refused=f"the id {todo} is taken by a todo of the goal {known[0]}")
         old = before.todo(place.goal, todo)
         lease = before.lease(place.goal, todo)
     except InvalidState as error:
-        return Edit(path, todo, refused=error.message)
+        return ManualEdit(path, todo, refused=error.message)
     if old.archived:
-        return Edit(path, todo, refused=f"the id {todo} is taken by an archived todo")
+        return ManualEdit(path, todo, refused=f"the id {todo} is taken by an archived todo")
     return _updated(old, new, path, reason, None if lease is None else lease.holder)
 
 
@@ -96,38 +96,38 @@ _NOT_A_TODO = {
 }
 
 
-def _added(before: TreeSnapshot, new: Todo, path: str) -> Edit:
+def _added(before: TreeSnapshot, new: Todo, path: str) -> ManualEdit:
     fresh = Todo(new.id, new.goal, new.title, Status.OPEN, new.created_at, new.created_by)
     for field, why in _OURS.items():
         if getattr(new, field) != getattr(fresh, field):
-            return Edit(path, new.id, refused=f"{field}: {why}")
+            return ManualEdit(path, new.id, refused=f"{field}: {why}")
     if new.status is not Status.OPEN:
-        return Edit(path, new.id, refused=f"status: a new todo is open, not {new.status.value}")
+        return ManualEdit(path, new.id, refused=f"status: a new todo is open, not {new.status.value}")
     if new.notes:
-        return Edit(path, new.id, refused="notes: a new todo has none yet; put the text into its description")
+        return ManualEdit(path, new.id, refused="notes: a new todo has none yet; put the text into its description")
     if new.extra:
-        return Edit(path, new.id, refused=f"{min(new.extra)}: a new todo has the known keys only")
+        return ManualEdit(path, new.id, refused=f"{min(new.extra)}: a new todo has the known keys only")
     names = set(AddTodo.__dataclass_fields__)
-    return Edit(path, new.id, (AddTodo(**{name: getattr(new, name) for name in names}),))
+    return ManualEdit(path, new.id, (AddTodo(**{name: getattr(new, name) for name in names}),))
 
 
-def _updated(old: Todo, new: Todo, path: str, reason: str, holder: str | None) -> Edit:
+def _updated(old: Todo, new: Todo, path: str, reason: str, holder: str | None) -> ManualEdit:
     for field, why in _OURS.items():
         if getattr(new, field) != getattr(old, field):
-            return Edit(path, old.id, refused=f"{field}: {why}", held=holder)
+            return ManualEdit(path, old.id, refused=f"{field}: {why}", held=holder)
     if dict(new.extra) != dict(old.extra):
-        return Edit(path, old.id, refused="a key that this format does not know was changed", held=holder)
+        return ManualEdit(path, old.id, refused="a key that this format does not know was changed", held=holder)
     if new.notes[: len(old.notes)] != old.notes:
-        return Edit(path, old.id, refused="notes: they are appended, never changed", held=holder)
+        return ManualEdit(path, old.id, refused="notes: they are appended, never changed", held=holder)
     status = None
     if new.status is not old.status:
         if new.status not in SETTABLE or old.status not in SETTABLE:
-            return Edit(path, old.id, refused=_transition(old, new), held=holder)
+            return ManualEdit(path, old.id, refused=_transition(old, new), held=holder)
         status = new.status.value
     fields = {name: getattr(new, name) for name in EDITABLE if getattr(new, name) != getattr(old, name)}
     notes = [note.text for note in new.notes[len(old.notes) :]]
     if not (status or fields or notes):
-        return Edit(path, old.id, held=holder)
+        return ManualEdit(path, old.id, held=holder)
     commands = []
     for number in range(max(1, len(notes))):
         commands.append(
@@ -137,7 +137,7 @@ def _updated(old: Todo, new: Todo, path: str, reason: str, holder: str | None) -
                 note=notes[number] if notes else None,
             )
         )  # fmt: skip
-    return Edit(path, old.id, tuple(commands), held=holder)
+    return ManualEdit(path, old.id, tuple(commands), held=holder)
 
 
 def _transition(old: Todo, new: Todo) -> str:

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from loopx_git.core.change import Actor
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.plan import plan
 from loopx_git.core.times import after as ending
 from loopx_git.core.times import parse_time
 from loopx_git.errors import InvalidState, LoopXError
-from loopx_git.format import files, layout, loop_record, record
-from loopx_git.format.layout import PathKind, Place
+from loopx_git.format import files, layout, loop_record
+from loopx_git.format import lease_record as record
+from loopx_git.format.layout import PathKind, PathParts
 from loopx_git.format.message import Message
 from loopx_git.ledger.adoption import plan_adoption
 from loopx_git.ledger.encode import encode, message_of
@@ -42,9 +43,9 @@ def check_step(
     try:
         places = {path: layout.parse(path) for path in changed}
         # A commit's time is cut to seconds, so a claim that lapsed within that second counts as lapsed.
-        command, moment = command_of(before, after, places, message, ending(committed_at, 0.999))
+        command, clocks = command_of(before, after, places, message, ending(committed_at, 0.999))
         actor = Actor(message.agent, message.session)
-        change = plan(before, command, actor, moment, message.request)
+        change = plan(before, command, actor, clocks, message.request)
         written = encode(change, None if before is None else before.tree)
         _compare(before, after, set(changed), written)
         _compare_trailers(message, message_of(change, request="", nonce="", program=""))
@@ -69,9 +70,9 @@ def check_adoption(
     """
     theirs, ours = changed
     try:
-        moment = Moment(_written_at(before, after, ours) or committed_at)
+        clocks = Clocks(_written_at(before, after, ours) or committed_at)
         actor = Actor(message.agent, message.session)
-        change = plan_adoption(before, foreign, theirs, actor, moment, message.request).change
+        change = plan_adoption(before, foreign, theirs, actor, clocks, message.request).change
         if ours:
             _compare(before, after, set(ours), encode(change, before.tree))
         _compare_trailers(message, message_of(change, request="", nonce="", program=""))
@@ -116,7 +117,7 @@ def _compare(
             raise Wrong("content", f"{path} does not hold what this operation writes")
 
 
-def _decode(place: Place, data: bytes, path: str) -> object:
+def _decode(place: PathParts, data: bytes, path: str) -> object:
     match place.kind:
         case PathKind.TODO | PathKind.ARCHIVED:
             archived = place.kind is PathKind.ARCHIVED

@@ -12,7 +12,8 @@ from loopx_git.core.peer import Goal, Peer
 from loopx_git.core.policy import Policy
 from loopx_git.core.todo import FILE_MAX, Todo
 from loopx_git.errors import InvalidState
-from loopx_git.format import files, layout, loop_record, policy_file, record, version
+from loopx_git.format import files, layout, loop_record, policy_file, version
+from loopx_git.format import lease_record as record
 from loopx_git.ledger.tree import Tree
 
 

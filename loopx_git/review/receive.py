@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.config import DEFAULT_REF
 from loopx_git.core import ids
-from loopx_git.core.lease import Moment
-from loopx_git.coverage.history import Ledger, Prover
+from loopx_git.core.lease import Clocks
+from loopx_git.coverage.history import LedgerHistory, Prover
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.format import message
 from loopx_git.ledger.validation import Checker, is_operation
@@ -221,8 +221,10 @@ class Gate:
         changes, early = code.changes(self.policy.since)
         self._progress(0, 0)
         names = [name for commit in changes for name in commit.claims.claims]
-        prove, moment = self._prover(fresh=False), Moment(datetime.now(UTC))
-        granted = Ledger(self.objects, self.memo, tip).granted(names, "gate", moment, self.policy.require, prove)
+        prove, clocks = self._prover(fresh=False), Clocks(datetime.now(UTC))
+        granted = LedgerHistory(self.objects, self.memo, tip).granted(
+            names, "gate", clocks, self.policy.require, prove
+        )
         late = [commit for commit in changes if commit.oid not in early]
         return [_told(update, item) for item in findings(late, granted, self.policy) if item.level == "error"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.times import format_duration, parse_time
 from loopx_git.coverage.changes import CodeCommit
-from loopx_git.coverage.history import Step, trails_of
+from loopx_git.coverage.history import LedgerStep, trails_of
 from loopx_git.coverage.trailers import split
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.review.check import ReviewFinding
@@ -118,7 +118,9 @@ def _named(changes: Sequence[CodeCommit]) -> dict[str, list[str]]:
     return found
 
 
-def _todo(snapshot: TreeSnapshot, goal: str, todo: str, steps: Sequence[Step], claims: Sequence[str]) -> TodoReport:
+def _todo(
+    snapshot: TreeSnapshot, goal: str, todo: str, steps: Sequence[LedgerStep], claims: Sequence[str]
+) -> TodoReport:
     stored, lease = snapshot.todo(goal, todo), snapshot.lease(goal, todo)
     found = events(steps)
     claimed = next((event.time for event in found if event.what in ("claimed", "taken over", "resumed")), None)
@@ -141,10 +143,10 @@ _WORDS = {
 }  # fmt: skip
 
 
-def events(steps: Sequence[Step]) -> list[Event]:
+def events(steps: Sequence[LedgerStep]) -> list[Event]:
     """The steps as a reader follows them; renewals in a row are one."""
     found: list[Event] = []
-    former: Step | None = None
+    former: LedgerStep | None = None
     for step in steps:
         before = None if former is None else former.lease
         what = _WORDS.get(step.op, step.op)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from loopx_git.core.change import Actor
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout
 from loopx_git.ledger.adoption import plan_adoption
@@ -32,7 +32,7 @@ def proposal_findings(repository: Repository, base: str, head: str, now: datetim
     if fork is None:
         raise InvalidState("head does not branch off the coordination ref", hint="git loopx propose add BRANCH TITLE")
     before = TreeSnapshot(objects.tree(fork))
-    planned = plan_adoption(before, objects.tree(head), objects.changed(fork, head), _NOBODY, Moment(now), _REQUEST)
+    planned = plan_adoption(before, objects.tree(head), objects.changed(fork, head), _NOBODY, Clocks(now), _REQUEST)
     found = [
         ReviewFinding(
             "proposal", "error", head, edit.refused, "mend it on the branch: git loopx propose show BRANCH",

@@ -8,8 +8,8 @@ from typing import Any
 
 from loopx_git.client.client import Client
 from loopx_git.client.config import HERE
-from loopx_git.client.connect import Hooks
-from loopx_git.core.lease import Moment
+from loopx_git.client.connect import Overrides
+from loopx_git.core.lease import Clocks
 from loopx_git.coverage.changes import CodeCommit
 from loopx_git.coverage.history import Granted, Prover, ledger_of
 from loopx_git.errors import InvalidState
@@ -55,9 +55,15 @@ class Review:
     """A range of code under review, with the ledger and the policy that its base names."""
 
     def __init__(
-        self, folder: str, env: Mapping[str, str], base: str, head: str, flags: Mapping[str, Any], hooks: Hooks
+        self,
+        folder: str,
+        env: Mapping[str, str],
+        base: str,
+        head: str,
+        flags: Mapping[str, Any],
+        overrides: Overrides,
     ) -> None:
-        self.env, self.flags, self.hooks, self.folder = env, flags, hooks, folder
+        self.env, self.flags, self.overrides, self.folder = env, flags, overrides, folder
         self.repository: Repository = open_repository(folder, {**env, "LC_MESSAGES": "C", "LANGUAGE": "C"})
         remotes = self.repository.remotes()
         named = flags.get("remote") or env.get("LOOPX_REMOTE") or self.repository.value("loopx.remote")
@@ -74,7 +80,7 @@ class Review:
             tables = {name: dict(keys) for name, keys in (self.tables or {}).items()}
             # A shallow ledger would hide the grants.
             tables.get("sync", {}).pop("depth", None)
-            self._client = Client(self.folder, self.env, {**self.flags, "tables": tables}, self.hooks)
+            self._client = Client(self.folder, self.env, {**self.flags, "tables": tables}, self.overrides)
         return self._client
 
     def check(self, *, strict: bool = False) -> Reviewed:
@@ -83,7 +89,7 @@ class Review:
         late = [commit for commit in changes if commit.oid not in early]
         base, head = self.range.base, self.range.head
         if is_ledger(self.repository, base):
-            found = proposal_findings(self.repository, base, head, self.hooks.clock.wall())
+            found = proposal_findings(self.repository, base, head, self.overrides.clock.wall())
             return Reviewed(base, head, found, changes, Granted(), None, len(changes))
         found = self._config_findings(changes)
         granted, ledger = Granted(), None
@@ -101,8 +107,8 @@ class Review:
         ledger = ledger_of(self.client, tip)
         root = self._pinned(ledger.root())
         names = [name for commit in changes for name in commit.claims.claims]
-        moment = Moment(self.hooks.clock.wall())
-        return ledger.granted(names, "review", moment, self.policy.require, self._prover()), root
+        clocks = Clocks(self.overrides.clock.wall())
+        return ledger.granted(names, "review", clocks, self.policy.require, self._prover()), root
 
     def _prover(self) -> Prover | None:
         """Where the policy asks for signed claims: what proves that a claim is its holder's."""
@@ -142,7 +148,7 @@ class Review:
 
 
 def review(
-    folder: str, env: Mapping[str, str], base: str, head: str, flags: Mapping[str, Any], hooks: Hooks
+    folder: str, env: Mapping[str, str], base: str, head: str, flags: Mapping[str, Any], overrides: Overrides
 ) -> Review:
     """The review of base..head in the repository that contains `folder`."""
-    return Review(folder, env, base, head, flags, hooks)
+    return Review(folder, env, base, head, flags, overrides)

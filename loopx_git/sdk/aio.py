@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from loopx_git.client.client import Client
 from loopx_git.client.hold import Hold
-from loopx_git.client.pick import Picked
+from loopx_git.client.next_todo import Picked
 from loopx_git.client.views import TodoView
 from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import NotYourClaim
@@ -25,7 +25,7 @@ class Aio:
     def __init__(self, client: Client) -> None:
         connection = client.connection
         # A client of its own: object stores are not shared between threads.
-        self._client = Client(connection.repository.cwd, connection.env, connection.flags, connection.hooks)
+        self._client = Client(connection.repository.cwd, connection.env, connection.flags, connection.overrides)
         self._thread = ThreadPoolExecutor(1, "loopx")
 
     async def next(self, **settings: Any) -> Picked:

@@ -27,7 +27,7 @@ def boot(counted: float) -> str:
 
 
 def left(entries: Any, counted: float, this_boot: str) -> dict[str, float]:
-    """Seconds left of the deadlines of this boot, by lease id, as `store.observations` keeps them."""
+    """Seconds left of the deadlines of this boot, by lease id, as `store.local_clocks` keeps them."""
     return {
         lease: float(entry["until"]) - counted
         for lease, entry in (entries.items() if isinstance(entries, dict) else ())

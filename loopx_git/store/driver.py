@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from loopx_git.core.change import Actor, ChangeSet, Facts, PutLease
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.errors import Contention, InternalError, InvalidState, LoopXError, NotAllowed, RemoteFailure
 from loopx_git.format import message
 from loopx_git.ledger.commits import Draft, Objects, Progress, Signature
@@ -32,15 +32,15 @@ from loopx_git.store import transaction as tx
 from loopx_git.store.activity import Activity
 from loopx_git.store.base import Fetched, Publisher
 from loopx_git.store.clock import Clock
-from loopx_git.store.observations import Deadlines
+from loopx_git.store.local_clocks import Deadlines
 from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
 from loopx_git.store.system import is_system, noted
 
 #: Decides on the state at a tip (None: no ledger yet) at a moment, for a request; raises to refuse.
-Decider = Callable[[TreeSnapshot | None, Moment, str], tuple[ChangeSet, ...]]
+Decider = Callable[[TreeSnapshot | None, Clocks, str], tuple[ChangeSet, ...]]
 
 #: Decides on foreign commits: the last good state, the foreign tree, the paths that differ, the moment, the request.
-Adopter = Callable[[TreeSnapshot, Tree, Sequence[str], Moment, str], ChangeSet]
+Adopter = Callable[[TreeSnapshot, Tree, Sequence[str], Clocks, str], ChangeSet]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Job:
 
 
 @dataclass(slots=True)
-class Surroundings:
+class TransactionContext:
     """What the driver works with. Everything is passed in, so that tests can replace it."""
 
     objects: Objects
@@ -92,9 +92,9 @@ _CHUNK = 500
 class Driver:
     """One transaction being carried out."""
 
-    def __init__(self, around: Surroundings, job: Job, started: float, record: Pending) -> None:
-        self.around, self.job, self.started, self.record = around, job, started, record
-        self.moment, self.decided_at = Moment(around.clock.wall()), around.clock.counting()
+    def __init__(self, context: TransactionContext, job: Job, started: float, record: Pending) -> None:
+        self.context, self.job, self.started, self.record = context, job, started, record
+        self.clocks, self.decided_at = Clocks(context.clock.wall()), context.clock.counting()
         self.movers: list[str] = []
         self.foreign: ForeignTip | None = None
 
@@ -115,19 +115,19 @@ class Driver:
                 error.message += f" (last: {names})"
             raise
         if result.oid is not None:
-            self.around.failpoint("landed")
+            self.context.failpoint("landed")
             if result.confirmed and result.tip is not None:
-                self.note(partial(self.around.publisher.accept, result.tip))
+                self.note(partial(self.context.publisher.accept, result.tip))
             self.note(partial(self._note_deadlines, result.changes))
         return result
 
     def note(self, keep: Callable[[], None]) -> None:
         """Store what is known about a settled outcome. A failure becomes a warning."""
-        noted(self.around.notes, keep)
+        noted(self.context.notes, keep)
 
     def _note_deadlines(self, changes: Sequence[ChangeSet]) -> None:
         """Remember until when what was just acquired or renewed is ours by our own clock."""
-        deadlines, actor = self.around.deadlines, self.job.actor
+        deadlines, actor = self.context.deadlines, self.job.actor
         if deadlines is None:
             return
         for change in changes:
@@ -136,45 +136,45 @@ class Driver:
                     deadlines.note(write.lease, self.decided_at)
 
     def _do(self, step: tx.Step) -> Any:
-        around = self.around
+        context = self.context
         match step:
             case tx.KnownTip():
-                return around.publisher.known_tip()
+                return context.publisher.known_tip()
             case tx.Fetch():
                 fetched = self.fetch()
-                around.failpoint("fetched")
+                context.failpoint("fetched")
                 return fetched
             case tx.Decide(tip):
                 return self._decide(tip)
             case tx.Build(tip, changes):
                 oid = self._build(tip, changes)
-                around.failpoint("built")
+                context.failpoint("built")
                 return oid
             case tx.Push(parent, oid):
-                around.failpoint("pushing")
+                context.failpoint("pushing")
                 try:
-                    pushed = around.publisher.push(parent, oid, self._share(0.5, 0.6))
+                    pushed = context.publisher.push(parent, oid, self._share(0.5, 0.6))
                 except (NotAllowed, RemoteFailure):
                     # Refused for good, or before anything was sent: nothing is open, so nothing of ours stays behind.
                     self._do(tx.Forget())
                     raise
-                around.failpoint("pushed")
+                context.failpoint("pushed")
                 return pushed
             case tx.FindLanded(tip):
                 return self._find(tip)
             case tx.Wait(seconds, least):
-                around.clock.sleep(max(0.0, min(least + seconds * around.jitter(), self._left())))
+                context.clock.sleep(max(0.0, min(least + seconds * context.jitter(), self._left())))
                 return None
             case tx.Elapsed():
-                return around.clock.counting() - self.started
+                return context.clock.counting() - self.started
             case tx.Forget():
-                around.publisher.release(self.record.request)
-                around.pending.remove(self.record.request)
+                context.publisher.release(self.record.request)
+                context.pending.remove(self.record.request)
                 return None
         raise InternalError(f"unknown step {step!r}")
 
     def _left(self) -> float:
-        return self.job.limits.budget - (self.around.clock.counting() - self.started)
+        return self.job.limits.budget - (self.context.clock.counting() - self.started)
 
     def _share(self, part: float, most: float = 1.0) -> float:
         """The time that one call of git gets: this part of what is left, or two seconds where `most` of it has so
@@ -184,17 +184,17 @@ class Driver:
 
     def fetch(self) -> Fetched:
         """Read the remote ref, and check every new commit before anything is planned on it."""
-        around = self.around
-        fetched = around.publisher.fetch(self._share(0.8))
+        context = self.context
+        fetched = context.publisher.fetch(self._share(0.8))
         if fetched.error is not None:
             return fetched
-        known, tip = around.publisher.known_tip(), fetched.tip
+        known, tip = context.publisher.known_tip(), fetched.tip
         if tip is None:
-            if known is not None or around.ledger is not None:
+            if known is not None or context.ledger is not None:
                 raise InvalidState(
-                    f"the coordination ref is gone, though the ledger {around.ledger or known} is known here",
+                    f"the coordination ref is gone, though the ledger {context.ledger or known} is known here",
                     hint="check where coordination lives: git loopx config show; a pinned ledger is never begun anew",
-                    about={"ledger": around.ledger, "last_tip": known},
+                    about={"ledger": context.ledger, "last_tip": known},
                 )
             return fetched
         self.foreign = None
@@ -206,28 +206,28 @@ class Driver:
                     raise
                 self.foreign = foreign
                 return fetched
-            around.publisher.accept(tip)
+            context.publisher.accept(tip)
         return fetched
 
     def _check(self, known: str | None, tip: str) -> None:
-        around = self.around
-        if known is not None and tip != known and around.objects.is_ancestor(tip, known):
+        context = self.context
+        if known is not None and tip != known and context.objects.is_ancestor(tip, known):
             # A mirror or a cache that lags shows the same as a ref that was set back: neither is news.
             raise RemoteFailure(
                 f"the remote shows {tip}, which is older than {known}, the last tip seen here; nothing was changed",
                 hint="try again later; if it stays so, the ref was set back: see git loopx sync -h",
                 about={"tip": tip, "last_tip": known},
             )
-        if known is not None and not around.objects.is_ancestor(known, tip):
+        if known is not None and not context.objects.is_ancestor(known, tip):
             raise InvalidState(
                 f"the coordination ref was rewritten: {tip} does not descend from {known}, the last tip seen here",
                 hint="find out who did it and why; for the audited way out see: git loopx sync -h",
                 about={"tip": tip, "last_tip": known},
             )
-        checker = Checker(around.objects, around.memo)
+        checker = Checker(context.objects, context.memo)
         limit = FIRST_CHECK if known is None else 10**9
-        oids = around.objects.between(known, tip, limit)
-        if known is not None and around.objects.commit(oids[0]).parents[:1] != (known,):
+        oids = context.objects.between(known, tip, limit)
+        if known is not None and context.objects.commit(oids[0]).parents[:1] != (known,):
             fault = Fault(
                 tip, "parents", f"its line of first parents does not pass through {known}, the last tip seen"
             )
@@ -235,68 +235,68 @@ class Driver:
         base = known
         for start in range(0, len(oids), _CHUNK):
             last = oids[min(start + _CHUNK, len(oids)) - 1]
-            faults = list(checker.walk(base, last, limit if base is None else 10**9, around.progress))
+            faults = list(checker.walk(base, last, limit if base is None else 10**9, context.progress))
             if faults and (last != tip or base is None):
                 # The adoption that makes them good may come later, or they may begin before what was looked at.
                 last = tip
-                faults = list(checker.walk(base, tip, 10**9, around.progress))
-            if faults and base is not None and adopts(around.objects.commit(faults[0].commit)):
+                faults = list(checker.walk(base, tip, 10**9, context.progress))
+            if faults and base is not None and adopts(context.objects.commit(faults[0].commit)):
                 # It adopts what is at fault before `known`: commits that this clone once took for good, perhaps its
                 # own. They are looked at again as by a clone that meets the ledger for the first time.
-                faults = list(checker.walk(None, tip, FIRST_CHECK, around.progress))
+                faults = list(checker.walk(None, tip, FIRST_CHECK, context.progress))
             if faults:
-                parents = around.objects.commit(faults[0].commit).parents
+                parents = context.objects.commit(faults[0].commit).parents
                 good = parents[0] if parents else None
                 if known is None:
                     self._check_root(tip)
-                run = [around.objects.commit(oid) for oid in around.objects.between(good, tip, 10**9)]
+                run = [context.objects.commit(oid) for oid in context.objects.between(good, tip, 10**9)]
                 raise ForeignTip(faults[0], tip, good, forged=any(poses(commit) for commit in run))
             base = last
             if known is not None:
                 # What is checked stays checked, also when the rest takes longer than this command has.
-                around.publisher.accept(last)
+                context.publisher.accept(last)
             if last == tip:
                 break
         for oid in oids[-50:]:
-            commit = around.objects.commit(oid)
+            commit = context.objects.commit(oid)
             self.movers.append(message.load(commit.message).agent if is_operation(commit) else commit.author.name)
         if known is None:
             self._first_contact(tip, oids)
 
     def _first_contact(self, tip: str, checked: Sequence[str]) -> None:
-        around = self.around
-        oldest = around.objects.commit(checked[0])
+        context = self.context
+        oldest = context.objects.commit(checked[0])
         if oldest.parents:
-            around.notes.append(
+            context.notes.append(
                 f"first contact: the newest {len(checked)} operations were checked; the rest: git loopx verify"
             )
         self._check_root(tip)
 
     def _check_root(self, tip: str) -> None:
         """A clone that meets a ledger for the first time must meet the one that is pinned."""
-        around = self.around
-        root = around.objects.between(None, tip, 10**9)[0]
-        if around.ledger is not None and root != around.ledger and not around.objects.commit(root).parents:
+        context = self.context
+        root = context.objects.between(None, tip, 10**9)[0]
+        if context.ledger is not None and root != context.ledger and not context.objects.commit(root).parents:
             raise InvalidState(
-                f"this is another ledger: its root is {root}, and {around.ledger} is pinned here",
+                f"this is another ledger: its root is {root}, and {context.ledger} is pinned here",
                 hint="check which remote coordination lives on: git remote -v; then: git config loopx.remote NAME",
-                about={"ledger": around.ledger, "root": root},
+                about={"ledger": context.ledger, "root": root},
             )
 
     def _decide(self, tip: str | None) -> tuple[ChangeSet, ...] | LoopXError:
-        around = self.around
+        context = self.context
         try:
             foreign = self.foreign is not None
-            snapshot = None if tip is None or foreign else TreeSnapshot(around.objects.tree(tip), around.memo)
+            snapshot = None if tip is None or foreign else TreeSnapshot(context.objects.tree(tip), context.memo)
             # Time is sampled at every try, so that nothing is born expired; a holder's deadline counts from here,
             # which is before its push.
-            self.decided_at = around.clock.counting()
-            remaining = {} if around.deadlines is None else around.deadlines.remaining()
-            self.moment = Moment(around.clock.wall(), around.first_sight, remaining, self._activity(tip, snapshot))
+            self.decided_at = context.clock.counting()
+            remaining = {} if context.deadlines is None else context.deadlines.remaining()
+            self.clocks = Clocks(context.clock.wall(), context.first_sight, remaining, self._activity(tip, snapshot))
             if self.foreign is not None and self.job.adopt is not None:
                 return (self._adopt(self.foreign, self.job.adopt),)
             with self._sound(tip):
-                return self.job.decide(snapshot, self.moment, self.record.request)
+                return self.job.decide(snapshot, self.clocks, self.record.request)
         except LoopXError as refusal:
             return refusal
 
@@ -305,7 +305,7 @@ class Driver:
             return {}
         known = snapshot
         return Activity(
-            self.around.objects, lambda: tip, self.around.clock.wall, lambda _: known.policy.peers_stale_after
+            self.context.objects, lambda: tip, self.context.clock.wall, lambda _: known.policy.peers_stale_after
         )
 
     @contextmanager
@@ -325,12 +325,12 @@ class Driver:
             raise our_fault(error) from error
 
     def _adopt(self, foreign: ForeignTip, decide: Adopter) -> ChangeSet:
-        objects = self.around.objects
+        objects = self.context.objects
         if foreign.good is None:
             raise foreign
-        good = TreeSnapshot(objects.tree(foreign.good), self.around.memo)
+        good = TreeSnapshot(objects.tree(foreign.good), self.context.memo)
         changed = objects.changed(foreign.good, foreign.tip)
-        return decide(good, objects.tree(foreign.tip), changed, self.moment, self.record.request)
+        return decide(good, objects.tree(foreign.tip), changed, self.clocks, self.record.request)
 
     def _build(self, tip: str | None, changes: Sequence[ChangeSet]) -> str:
         with self._sound(tip, builds=True):
@@ -338,41 +338,41 @@ class Driver:
         self.record = with_built(self.record, Built(parent, tip, tuple(facts)))
         # The record is written before the anchor and removed after it: a death in between leaves no anchor that
         # nobody knows of.
-        self.around.pending.write(self.record)
-        self.around.publisher.anchor(self.record.request, parent)
+        self.context.pending.write(self.record)
+        self.context.publisher.anchor(self.record.request, parent)
         return parent
 
     def _built(self, tip: str | None, changes: Sequence[ChangeSet]) -> tuple[str, list[Facts]]:
         """The last commit of the group, checked, and the facts of each operation."""
-        around, parent = self.around, tip
-        author = author_of(self.job.actor, around.committer)
+        context, parent = self.context, tip
+        author = author_of(self.job.actor, context.committer)
         facts = []
         for change in changes:
             facts.append(facts_of(change))
             if not change.writes:
                 continue
             onto = parent if self.foreign is None else self.foreign.good
-            files = encode(change, None if onto is None else around.objects.tree(onto))
+            files = encode(change, None if onto is None else context.objects.tree(onto))
             text = message.dump(
                 message_of(
                     change,
                     request=self.record.request,
-                    nonce=around.entropy(16).hex(),
-                    program=around.program,
+                    nonce=context.entropy(16).hex(),
+                    program=context.program,
                 )
             )
-            draft = Draft(files, text, author, around.committer, self.moment.now, onto)
-            parent = around.objects.build(parent, draft)
+            draft = Draft(files, text, author, context.committer, self.clocks.now, onto)
+            parent = context.objects.build(parent, draft)
         assert parent is not None
         # Before anything of it is remembered or sent: what every other clone would refuse is not pushed.
-        check_own(around.objects, around.memo, tip if self.foreign is None else self.foreign.good, parent)
+        check_own(context.objects, context.memo, tip if self.foreign is None else self.foreign.good, parent)
         return parent, facts
 
     def _find(self, tip: str | None) -> str | None:
         if tip is None:
             return None
         for built in self.record.built:
-            if self.around.objects.is_ancestor(built.oid, tip):
+            if self.context.objects.is_ancestor(built.oid, tip):
                 return built.oid
         return None
 

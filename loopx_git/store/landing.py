@@ -20,8 +20,8 @@ from loopx_git.store.base import Pushed, PushKind
 from loopx_git.store.environment import REMOTE, at
 from loopx_git.store.local import LocalPublisher
 from loopx_git.store.lock import make_folder
-from loopx_git.store.outcome import classify
 from loopx_git.store.process import Finished, git
+from loopx_git.store.push_result import classify
 from loopx_git.store.remote import PINNED, RemotePublisher
 
 _NO_ATOMIC = re.compile(r"does not support --atomic")
@@ -30,7 +30,7 @@ _INNOCENT = re.compile(r"atomic push fail|atomic transaction failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CodePush:
     """What lands, and where: a commit (40 hex digits), and the full name of its branch at the remote."""
 
     oid: str
@@ -93,7 +93,7 @@ def _quoted(path: str) -> str:
 class LandingPublisher(RemotePublisher):
     """A publisher whose push includes the code: both refs move, or neither does."""
 
-    def __init__(self, inner: RemotePublisher, code: Code, folder: str) -> None:
+    def __init__(self, inner: RemotePublisher, code: CodePush, folder: str) -> None:
         super().__init__(inner.objects, inner.path, inner.ref, inner.env, depth=inner.depth, mender=inner.mender)
         self.code, self.folder = code, folder
 
@@ -177,7 +177,7 @@ class LandingPublisher(RemotePublisher):
 class LocalLanding(LocalPublisher):
     """The same without a remote: both refs of the repository move in one ref transaction."""
 
-    def __init__(self, inner: LocalPublisher, code: Code) -> None:
+    def __init__(self, inner: LocalPublisher, code: CodePush) -> None:
         super().__init__(inner.objects, inner.common_dir, inner.ref, inner.env, inner.cwd)
         self.code = code
 
@@ -215,7 +215,7 @@ def no_atomic() -> RemoteFailure:
     )
 
 
-def not_forward(code: Code, about: Mapping[str, Any]) -> NotAllowed:
+def not_forward(code: CodePush, about: Mapping[str, Any]) -> NotAllowed:
     """The error for a branch with commits that the code does not contain."""
     return NotAllowed(
         f"{code.oid[:12]} is not a fast-forward of {code.branch}: that branch has moved on; nothing has landed and "

@@ -17,7 +17,7 @@ from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.validation import Checker, Fault
 from loopx_git.store import transaction as tx
 from loopx_git.store.base import Fetched, Publisher
-from loopx_git.store.driver import Driver, Job, Surroundings, facts_of
+from loopx_git.store.driver import Driver, Job, TransactionContext, facts_of
 from loopx_git.store.lock import locked
 from loopx_git.store.pending import ANSWERS_FOR, Pending
 from loopx_git.store.system import system_errors
@@ -29,7 +29,7 @@ _NOBODY = Actor("nobody")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SubmitResult:
     """The result of a job.
 
     `facts` has one entry for each operation. `wrote` is False when nothing was written. `found`: an earlier run of
@@ -51,45 +51,45 @@ class Ledger:
     """One clone's access to one coordination ref. `home` is the folder for the lock and the records; None for
     stores in memory, which lock nothing."""
 
-    def __init__(self, around: Surroundings, home: str | None) -> None:
-        self.around, self.home = around, home
+    def __init__(self, context: TransactionContext, home: str | None) -> None:
+        self.context, self.home = context, home
         #: Whether something of this process stands in the ledger.
         self.wrote = False
 
     @property
     def objects(self) -> Objects:
         """Where commits are kept."""
-        return self.around.objects
+        return self.context.objects
 
     @property
     def publisher(self) -> Publisher:
         """Where the coordination ref is read and moved."""
-        return self.around.publisher
+        return self.context.publisher
 
     @property
     def memo(self) -> dict[Hashable, Any]:
         """What was parsed already, shared by all snapshots of this process."""
-        return self.around.memo
+        return self.context.memo
 
     @property
     def notes(self) -> list[str]:
         """What the caller should know besides an answer; callers append to it."""
-        return self.around.notes
+        return self.context.notes
 
     @property
     def first_sight(self) -> Mapping[str, datetime]:
         """When records dated in our future were first seen here."""
-        return self.around.first_sight
+        return self.context.first_sight
 
     @property
     def pending(self) -> Sequence[Pending]:
         """The records of commands that never heard what became of them, oldest first."""
-        return self.around.pending.all()
+        return self.context.pending.all()
 
     @property
     def remaining(self) -> Mapping[str, float]:
         """Seconds left of the deadlines of this clone's own leases, by lease id; negative when one has passed."""
-        return {} if self.around.deadlines is None else self.around.deadlines.remaining()
+        return {} if self.context.deadlines is None else self.context.deadlines.remaining()
 
     @contextmanager
     def _lock(self, timeout: float) -> Iterator[None]:
@@ -101,7 +101,7 @@ class Ledger:
 
     def through(self, publisher: Publisher) -> Ledger:
         """The same ledger, published through another publisher of the same ref."""
-        return Ledger(replace(self.around, publisher=publisher), self.home)
+        return Ledger(replace(self.context, publisher=publisher), self.home)
 
     # -- reading
 
@@ -129,7 +129,7 @@ class Ledger:
 
     def faults(self, tip: str, limit: int) -> Iterator[Fault]:
         """What is illegal in the newest `limit` commits up to `tip`, each replayed against the table."""
-        return Checker(self.objects, self.memo).walk(None, tip, limit, self.around.progress)
+        return Checker(self.objects, self.memo).walk(None, tip, limit, self.context.progress)
 
     def tip(self) -> str | None:
         """The last tip that was checked here."""
@@ -137,10 +137,10 @@ class Ledger:
 
     def refresh(self, timeout: float) -> Fetched:
         """Read the remote ref and check new commits, under the lock. An error is in the result."""
-        started = self.around.clock.counting()
+        started = self.context.clock.counting()
         job = Job(lambda *_: (), _NOBODY, "", "sync", tx.Limits(budget=timeout))
         with self._lock(timeout):
-            driver = Driver(self.around, job, started, self._record(job))
+            driver = Driver(self.context, job, started, self._record(job))
             return driver.fetch()
 
     def need_tip(self, timeout: float) -> str:
@@ -157,28 +157,28 @@ class Ledger:
 
     # -- writing
 
-    def submit(self, job: Job) -> Answer:
+    def submit(self, job: Job) -> SubmitResult:
         """Publish one job, or raise its refusal.
 
         An identical command that landed earlier, and whose caller got no answer, is answered now and not repeated.
         """
-        before = self.around.mended()
+        before = self.context.mended()
         try:
             return self._submit(job)
         except InvalidState:
-            if self.around.mended() == before:
+            if self.context.mended() == before:
                 raise
             # What was built and not pushed went with the damaged store: all of it is built again.
             return self._submit(job)
 
-    def _submit(self, job: Job) -> Answer:
-        started = self.around.clock.counting()
+    def _submit(self, job: Job) -> SubmitResult:
+        started = self.context.clock.counting()
         with self._lock(job.limits.budget):
             earlier = None if job.dry_run else self._settle(job, started)
             if earlier is not None and earlier.landed is not None:
                 self.wrote = True
-                Driver(self.around, job, started, earlier).note(partial(self._drop, earlier))
-                return Answer(
+                Driver(self.context, job, started, earlier).note(partial(self._drop, earlier))
+                return SubmitResult(
                     earlier.facts(earlier.landed),
                     self.tip(),
                     earlier.landed,
@@ -186,20 +186,20 @@ class Ledger:
                     found=True,
                     confirmed=False,
                 )
-            driver = Driver(self.around, job, started, earlier or self._record(job))
+            driver = Driver(self.context, job, started, earlier or self._record(job))
             result = driver.run(resumed=earlier is not None)
             if result.oid is not None:
                 self.wrote = True
                 driver.note(lambda: self._drop(driver.record))
-            driver.note(self.around.publisher.tidy)
+            driver.note(self.context.publisher.tidy)
             return self._answer(driver, result)
 
-    def _answer(self, driver: Driver, result: tx.Result) -> Answer:
+    def _answer(self, driver: Driver, result: tx.Result) -> SubmitResult:
         if result.oid is None:
             facts: Sequence[Facts] = [facts_of(change) for change in result.changes]
         else:
             facts = driver.record.facts(result.oid)
-        return Answer(
+        return SubmitResult(
             facts=facts,
             tip=result.tip,
             oid=result.oid,
@@ -208,34 +208,34 @@ class Ledger:
             confirmed=result.confirmed,
             losses=result.losses,
             pushes=result.pushes,
-            notes=tuple(self.around.notes),
+            notes=tuple(self.context.notes),
         )
 
     def _record(self, job: Job) -> Pending:
-        around = self.around
+        context = self.context
         return Pending(
-            request=around.entropy(16).hex(),
+            request=context.entropy(16).hex(),
             fingerprint=job.fingerprint,
             agent=job.actor.name,
             command=job.command,
-            created=around.clock.wall().timestamp(),
+            created=context.clock.wall().timestamp(),
             pid=os.getpid(),
         )
 
     def _drop(self, record: Pending) -> None:
-        self.around.publisher.release(record.request)
-        self.around.pending.remove(record.request)
+        self.context.publisher.release(record.request)
+        self.context.pending.remove(record.request)
 
     def _settle(self, job: Job, started: float) -> Pending | None:
         """Find out what became of earlier commands that never heard; the identical one's record, or None."""
-        around = self.around
-        around.pending.tidy()
-        records = around.pending.all()
+        context = self.context
+        context.pending.tidy()
+        records = context.pending.all()
         if not records:
             return None
-        now = around.clock.wall().timestamp()
+        now = context.clock.wall().timestamp()
         if any(record.landed is None for record in records):
-            fetched = Driver(around, job, started, self._record(job)).fetch()
+            fetched = Driver(context, job, started, self._record(job)).fetch()
             if fetched.error is None:
                 records = [kept for record in records if (kept := self._fate(record, fetched.tip))]
         mine: Pending | None = None
@@ -251,10 +251,10 @@ class Ledger:
         if record.landed is not None:
             return record
         for built in record.built:
-            if tip is not None and self.around.objects.is_ancestor(built.oid, tip):
+            if tip is not None and self.context.objects.is_ancestor(built.oid, tip):
                 landed = replace(record, landed=built.oid)
-                self.around.pending.write(landed)
-                self.around.publisher.release(record.request)
+                self.context.pending.write(landed)
+                self.context.publisher.release(record.request)
                 return landed
         if any(built.parent == tip for built in record.built):
             return record

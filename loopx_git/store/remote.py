@@ -18,8 +18,8 @@ from loopx_git.errors import RemoteFailure
 from loopx_git.store.base import Fetched, Pushed, PushKind
 from loopx_git.store.coord import FETCHED, PENDING, TIP, Mender
 from loopx_git.store.environment import REMOTE, at
-from loopx_git.store.outcome import classify, unreadable
 from loopx_git.store.process import Finished, git
+from loopx_git.store.push_result import classify, unreadable
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects

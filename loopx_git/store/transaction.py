@@ -116,7 +116,7 @@ class Result:
 
 
 @dataclass(slots=True)
-class _Course:
+class _Attempts:
     """What one transaction has been through."""
 
     connected: bool = False
@@ -136,7 +136,7 @@ def transaction(limits: Limits, *, dry_run: bool = False, resumed: bool = False)
 
     `resumed`: commits of an earlier run of the same request may still land.
     """
-    course = _Course(unknown=resumed)
+    course = _Attempts(unknown=resumed)
     tip: str | None = yield KnownTip()
     fresh = False
     if tip is None or resumed:
@@ -169,7 +169,7 @@ def transaction(limits: Limits, *, dry_run: bool = False, resumed: bool = False)
         tip, fresh = result, True
 
 
-def _look(limits: Limits, course: _Course) -> Generator[Step, Any, tuple[str | None, str | None]]:
+def _look(limits: Limits, course: _Attempts) -> Generator[Step, Any, tuple[str | None, str | None]]:
     """(tip, landed commit of this request or None). A tip that cannot be read is "cannot tell"."""
     fetched: Fetched = yield Fetch()
     while fetched.throttled and (yield from _slow_down(limits, course, fetched.retry_after)):
@@ -184,7 +184,7 @@ def _look(limits: Limits, course: _Course) -> Generator[Step, Any, tuple[str | N
 
 
 def _publish(
-    limits: Limits, course: _Course, parent: str | None, oid: str, changes: tuple[ChangeSet, ...]
+    limits: Limits, course: _Attempts, parent: str | None, oid: str, changes: tuple[ChangeSet, ...]
 ) -> Generator[Step, Any, Result | str | None]:
     """Push one commit until its fate is known: the Result, or the tip to decide again on."""
     began: float = yield Elapsed()
@@ -257,7 +257,7 @@ def _backoff(limits: Limits, losses: int) -> float:
     return min(limits.longest_wait, limits.first_wait * float(2 ** min(losses, 10)))
 
 
-def _slow_down(limits: Limits, course: _Course, told: float | None) -> Generator[Step, Any, bool]:
+def _slow_down(limits: Limits, course: _Attempts, told: float | None) -> Generator[Step, Any, bool]:
     """Wait as long as the remote says, else longer each time; False, at once, when no time for a try is left then."""
     now: float = yield Elapsed()
     left = limits.budget - now - limits.patience
@@ -272,7 +272,7 @@ def _slow_down(limits: Limits, course: _Course, told: float | None) -> Generator
     return True
 
 
-def _contention(course: _Course, now: float) -> Contention:
+def _contention(course: _Attempts, now: float) -> Contention:
     return Contention(
         f"lost {course.losses + 1} races in {now:.1f} s: others keep moving the coordination ref",
         hint="run the same command again, or give it longer: --timeout 120",
@@ -280,7 +280,7 @@ def _contention(course: _Course, now: float) -> Contention:
     )
 
 
-def _fault(limits: Limits, course: _Course) -> RemoteFailure | None:
+def _fault(limits: Limits, course: _Attempts) -> RemoteFailure | None:
     times = course.rejections
     if len(times) >= limits.faults and times[-1] - times[0] >= limits.faults_spread:
         return RemoteFailure(
@@ -291,7 +291,7 @@ def _fault(limits: Limits, course: _Course) -> RemoteFailure | None:
     return None
 
 
-def _out_of_time(course: _Course, fetched: Fetched) -> LoopXError:
+def _out_of_time(course: _Attempts, fetched: Fetched) -> LoopXError:
     if course.rejections and not course.unknown and fetched.error is None:
         return RemoteFailure(
             f"the remote refused the push although the coordination ref did not move ({course.said})",
@@ -305,7 +305,7 @@ def _out_of_time(course: _Course, fetched: Fetched) -> LoopXError:
     return _unknown(course, fetched.error or course.said)
 
 
-def _unknown(course: _Course, said: str) -> OutcomeUnknown:
+def _unknown(course: _Attempts, said: str) -> OutcomeUnknown:
     return OutcomeUnknown(
         f"it is not known whether this was written: the connection broke ({said})",
         hint="run the same command again: it finds out, and does nothing twice",
@@ -321,7 +321,7 @@ def _not_sent(pushed: Pushed) -> RemoteFailure:
     return RemoteFailure(f"the remote did not take the push, nothing was written: {pushed.said}", hint=hint)
 
 
-def _overloaded(course: _Course) -> RemoteFailure:
+def _overloaded(course: _Attempts) -> RemoteFailure:
     return RemoteFailure(
         f"the remote does not take the push now, nothing was written: {course.said}",
         hint="run the same command again later, or give it longer: --timeout 120",

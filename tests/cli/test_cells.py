@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from test_listing import NOW, OUTPUT, view
 
-from loopx_git.cli.cells import cut, pad, width
-from loopx_git.cli.listing import BUDGET, TITLE_MAX, as_lines
+from loopx_git.cli.render.cells import cut, pad, width
+from loopx_git.cli.render.listing import BUDGET, TITLE_MAX, as_lines
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
 THUMB, FLAG, HEART = "\U0001f44d\U0001f3fd", "\U0001f1e9\U0001f1ea", "\u2764\ufe0f"

@@ -11,10 +11,10 @@ from io import StringIO
 import pytest
 from clones import Clone
 
-from loopx_git.cli.listing import BUDGET, COLUMNS, as_lines, as_objects, fields_of, tokens
 from loopx_git.cli.output import Output, relative, safe, wants_color
+from loopx_git.cli.render.listing import BUDGET, COLUMNS, as_lines, as_objects, fields_of, tokens
 from loopx_git.client.views import TodoView, lease_view
-from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.lease import Clocks, Lease
 from loopx_git.core.todo import Status, Todo
 from loopx_git.errors import UsageError
 
@@ -34,7 +34,7 @@ def view(number: int, title: str | None = None) -> TodoView:
         priority=number % 5,
     )
     lease = Lease(todo.id, 1, f"codex-{number % 40}", "s", 0, 7200, NOW, NOW) if number % 3 == 1 else None
-    return TodoView(todo, lease_view(lease, todo.id, Moment(NOW), 60))
+    return TodoView(todo, lease_view(lease, todo.id, Clocks(NOW), 60))
 
 
 def test_a_thousand_todos_are_listed_within_the_budget() -> None:

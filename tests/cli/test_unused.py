@@ -9,7 +9,7 @@ import click
 import pytest
 from clones import Clone
 
-from loopx_git.cli.face import ACTOR
+from loopx_git.cli.command_context import ACTOR
 from loopx_git.cli.main import ROOT, LazyGroup
 
 FLAGS = {"agent": "--agent", "session": "--session", "remote": "--remote", "ref": "--ref", "timeout": "--timeout",
@@ -95,7 +95,7 @@ def test_every_option_of_its_own_reaches_the_command(name: str) -> None:
     function = inspect.unwrap(ALL[name].callback or (lambda: None))
     taken = set(inspect.signature(function).parameters)
     text = inspect.getsource(function)
-    for param in set(taken) - {"face"}:
+    for param in set(taken) - {"context"}:
         assert text.count(param) > 1, f"{name} takes {param} and does nothing with it"
 
 

@@ -13,7 +13,7 @@ from loopx_git.cli.main import main
 from loopx_git.client.client import Client
 from loopx_git.client.views import TodoView
 from loopx_git.format import document
-from loopx_git.format.scalars import BlockLoader
+from loopx_git.format.yaml_block import BlockLoader
 
 
 @pytest.fixture

@@ -427,11 +427,11 @@ def ledger_of(place: Place, name: str) -> WorldClone:
     store = place.clone(name)
     home = place.root / "homes" / name
     clone.clock = FakeClock()
-    clone.around = replace(
-        clone.around, objects=store.objects, publisher=store.publisher, pending=PendingFolder(str(home)),
+    clone.context = replace(
+        clone.context, objects=store.objects, publisher=store.publisher, pending=PendingFolder(str(home)),
         clock=clone.clock, entropy=entropy_of(name), memo={},
     )  # fmt: skip
-    clone.ledger = Ledger(clone.around, str(home))
+    clone.ledger = Ledger(clone.context, str(home))
     return clone
 
 
@@ -452,13 +452,13 @@ def test_a_ledger_over_every_store(place: Place) -> None:
     assert done.losses == (0 if place.kind == "local" else 1)
     tip = place.tip()
     assert tip == done.tip == done.oid
-    objects = one.around.objects
+    objects = one.context.objects
     assert not list(Checker(objects, {}).walk(None, tip, 10**9))
     snapshot = TreeSnapshot(objects.tree(tip))
     assert [(todo.id, todo.status.value, todo.claimed_by) for todo in snapshot.todos("main")] == [
         (tid(1), "completed", None), (tid(2), "open", "bob"),
     ]  # fmt: skip
-    assert not one.around.pending.all() and not two.around.pending.all()
+    assert not one.context.pending.all() and not two.context.pending.all()
     if place.kind == "memory":
         assert isinstance(objects, MemoryObjects)
         return

@@ -14,17 +14,17 @@ from loopx_git.core.change import Actor
 from loopx_git.core.claim import acquired, ended, fenced, handed_over, hold_of, renewed
 from loopx_git.core.lease import (
     MARGIN_MAX,
+    Clocks,
     Ended,
     Lease,
     LeaseState,
-    Moment,
     expires_at,
     is_due,
     is_late,
     margin,
     state,
 )
-from loopx_git.core.table import Hold
+from loopx_git.core.table import HoldState
 from loopx_git.core.times import TTL_MAX
 
 TTL, SKEW = 600, 60
@@ -54,25 +54,25 @@ def record(renewed_after: float = 0, **fields: object) -> Lease:
     ],
 )
 def test_others_wait_for_ttl_and_skew(seconds: float, expected: LeaseState) -> None:
-    assert state(record(), Moment(at(seconds)), SKEW) is expected
+    assert state(record(), Clocks(at(seconds)), SKEW) is expected
 
 
 @pytest.mark.parametrize("skew", [0, 1, 3600])
 def test_the_skew_is_the_policys(skew: int) -> None:
-    assert state(record(), Moment(at(TTL + skew)), skew) is HELD
-    assert state(record(), Moment(at(TTL + skew + 0.001)), skew) is LAPSED
+    assert state(record(), Clocks(at(TTL + skew)), skew) is HELD
+    assert state(record(), Clocks(at(TTL + skew + 0.001)), skew) is LAPSED
 
 
 def test_nobodys_record_is_free() -> None:
-    assert state(None, Moment(NOW), SKEW) is FREE
-    assert state(lease_of(1), Moment(NOW), SKEW) is FREE
-    assert state(Lease(tid(1)), Moment(NOW), SKEW) is FREE
+    assert state(None, Clocks(NOW), SKEW) is FREE
+    assert state(lease_of(1), Clocks(NOW), SKEW) is FREE
+    assert state(Lease(tid(1)), Clocks(NOW), SKEW) is FREE
 
 
 def test_a_claim_without_a_ttl_does_not_lapse() -> None:
     lease = record(ttl_s=None)
-    assert state(lease, Moment(LAST), SKEW) is HELD
-    assert expires_at(lease) is None and not is_late(lease, Moment(LAST)) and not is_due(lease, Moment(LAST))
+    assert state(lease, Clocks(LAST), SKEW) is HELD
+    assert expires_at(lease) is None and not is_late(lease, Clocks(LAST)) and not is_due(lease, Clocks(LAST))
 
 
 # -- records dated in our future
@@ -83,25 +83,25 @@ def test_a_record_from_the_future_is_timed_from_first_sight(ahead: float) -> Non
     """Somebody's wrong clock cannot hold a todo for ever."""
     lease = record(ahead)
     seen = {lease.stamp: at(-1)}
-    assert state(lease, Moment(at(-1 + TTL + SKEW), seen), SKEW) is HELD
-    assert state(lease, Moment(at(-1 + TTL + SKEW + 0.001), seen), SKEW) is LAPSED
-    assert state(lease, Moment(at(-1 + TTL + SKEW + 0.001)), SKEW) is HELD, "first seen now"
-    assert state(lease, Moment(NOW, {tid(1): FIRST}), SKEW) is HELD, "another name"
+    assert state(lease, Clocks(at(-1 + TTL + SKEW), seen), SKEW) is HELD
+    assert state(lease, Clocks(at(-1 + TTL + SKEW + 0.001), seen), SKEW) is LAPSED
+    assert state(lease, Clocks(at(-1 + TTL + SKEW + 0.001)), SKEW) is HELD, "first seen now"
+    assert state(lease, Clocks(NOW, {tid(1): FIRST}), SKEW) is HELD, "another name"
 
 
 def test_first_sight_is_of_one_written_state() -> None:
     """A renewal is a new record, seen for the first time."""
     lease = record(1e6)
     seen = {lease.stamp: at(-1e5)}
-    assert state(lease, Moment(NOW, seen), SKEW) is LAPSED
-    assert state(replace(lease, seq=1), Moment(NOW, seen), SKEW) is HELD
-    assert state(replace(lease, epoch=4), Moment(NOW, seen), SKEW) is HELD
+    assert state(lease, Clocks(NOW, seen), SKEW) is LAPSED
+    assert state(replace(lease, seq=1), Clocks(NOW, seen), SKEW) is HELD
+    assert state(replace(lease, epoch=4), Clocks(NOW, seen), SKEW) is HELD
 
 
 @pytest.mark.parametrize(("ahead", "expected"), [(0, HELD), (SKEW, HELD), (SKEW + 0.001, LAPSED)])
 def test_within_the_skew_the_record_is_believed(ahead: float, expected: LeaseState) -> None:
     lease = record(ahead)
-    assert state(lease, Moment(NOW, {lease.stamp: at(-1e6)}), SKEW) is expected
+    assert state(lease, Clocks(NOW, {lease.stamp: at(-1e6)}), SKEW) is expected
 
 
 # -- what the holder must conclude
@@ -117,39 +117,39 @@ def test_the_margin(ttl: int, seconds: float) -> None:
     ("seconds", "late"), [(-1e6, False), (TTL - 30, False), (TTL - 30 + 0.001, True), (TTL, True), (1e9, True)]
 )
 def test_a_holder_stops_a_margin_before_the_end(seconds: float, late: bool) -> None:
-    assert is_late(record(), Moment(at(seconds))) is late
+    assert is_late(record(), Clocks(at(seconds))) is late
 
 
 @pytest.mark.parametrize(("remaining", "late"), [(0.001, False), (0, True), (-5, True), (1e9, False)])
 @pytest.mark.parametrize("seconds", [-1e6, 0, TTL, 1e9])
 def test_the_holders_own_clock_counts_where_there_is_one(seconds: float, remaining: float, late: bool) -> None:
     lease = record()
-    assert is_late(lease, Moment(at(seconds), remaining={lease.id: remaining})) is late
+    assert is_late(lease, Clocks(at(seconds), remaining={lease.id: remaining})) is late
 
 
 def test_the_deadline_is_of_one_claim() -> None:
     lease = record()
-    assert is_late(lease, Moment(at(TTL), remaining={f"{tid(1)}@2": 100.0}))
-    assert is_late(replace(lease, epoch=4), Moment(at(TTL), remaining={lease.id: 100.0}))
+    assert is_late(lease, Clocks(at(TTL), remaining={f"{tid(1)}@2": 100.0}))
+    assert is_late(replace(lease, epoch=4), Clocks(at(TTL), remaining={lease.id: 100.0}))
 
 
 @pytest.mark.parametrize(
     ("seconds", "due"), [(0, False), (TTL * 2 / 3, False), (TTL * 2 / 3 + 0.001, True), (TTL + 5, True)]
 )
 def test_a_lease_is_due_in_its_last_third(seconds: float, due: bool) -> None:
-    assert is_due(record(), Moment(at(seconds))) is due
+    assert is_due(record(), Clocks(at(seconds))) is due
 
 
 @pytest.mark.parametrize(("remaining", "due"), [(200.0, False), (199.999, True), (-1.0, True)])
 def test_due_by_the_holders_own_clock(remaining: float, due: bool) -> None:
     lease = record()
-    assert is_due(lease, Moment(at(1e6), remaining={lease.id: remaining})) is due
+    assert is_due(lease, Clocks(at(1e6), remaining={lease.id: remaining})) is due
 
 
 @given(st.integers(1, TTL_MAX), st.floats(0, 1e8), st.integers(0, 3600))
 def test_a_holder_stops_before_anybody_may_take_over(ttl: int, seconds: float, skew: int) -> None:
     """As far as both clocks agree to within the skew and the margin."""
-    lease, moment = record(ttl_s=ttl), Moment(at(seconds))
+    lease, moment = record(ttl_s=ttl), Clocks(at(seconds))
     if state(lease, moment, skew) is LAPSED:
         assert is_late(lease, moment)
     if is_late(lease, moment):
@@ -162,9 +162,9 @@ def test_a_holder_stops_before_anybody_may_take_over(ttl: int, seconds: float, s
 def test_no_clock_and_no_record_is_too_strange(now: datetime, then: datetime, ttl: int | None) -> None:
     lease = record(ttl_s=ttl, renewed_at=then)
     for skew in (0, 60, 3650 * 86400):
-        assert state(lease, Moment(now, {lease.stamp: FIRST}), skew) in (HELD, LAPSED)
-    assert is_late(lease, Moment(now)) in (True, False)
-    assert is_due(lease, Moment(now)) in (True, False)
+        assert state(lease, Clocks(now, {lease.stamp: FIRST}), skew) in (HELD, LAPSED)
+    assert is_late(lease, Clocks(now)) in (True, False)
+    assert is_due(lease, Clocks(now)) in (True, False)
     assert expires_at(lease) is None or ttl is not None
 
 
@@ -173,8 +173,8 @@ def test_no_clock_and_no_record_is_too_strange(now: datetime, then: datetime, tt
 def test_the_ends_of_time(now: datetime, then: datetime) -> None:
     lease = record(renewed_at=then, ttl_s=TTL_MAX)
     expected = LAPSED if (now, then) == (LAST, FIRST) else HELD
-    assert state(lease, Moment(now), 3650 * 86400) is expected
-    assert is_late(lease, Moment(now)) is (expected is LAPSED)
+    assert state(lease, Clocks(now), 3650 * 86400) is expected
+    assert is_late(lease, Clocks(now)) is (expected is LAPSED)
 
 
 # -- the hold: one word for record and actor
@@ -183,28 +183,28 @@ def test_the_ends_of_time(now: datetime, then: datetime) -> None:
 @pytest.mark.parametrize(
     ("lease", "epoch", "hold"),
     [
-        (Lease(tid(1)), None, Hold.FREE),
-        (Lease(tid(1)), 0, Hold.FREE),
-        (Lease(tid(1)), 1, Hold.STALE),
-        (lease_of(1), None, Hold.FREE),
-        (lease_of(1), 3, Hold.WAS_MINE),
-        (lease_of(1), 2, Hold.STALE),
-        (record(), None, Hold.MINE),
-        (record(), 3, Hold.MINE),
-        (record(), 4, Hold.STALE),
-        (record(session=None), None, Hold.MINE),
-        (record(session="x"), None, Hold.SIBLING),
-        (record(-TTL), None, Hold.LATE),
-        (record(-1e6), 3, Hold.LATE),
-        (record(-1e6, session="x"), None, Hold.SIBLING_LAPSED),
-        (lease_of(1, BOB), 3, Hold.OTHER),
-        (lease_of(1, BOB, age=1e6), None, Hold.OTHER_LAPSED),
-        (lease_of(1, BOB, age=1e6), 2, Hold.STALE),
-        (lease_of(1, Actor("ALICE", ALICE.session)), None, Hold.OTHER),
+        (Lease(tid(1)), None, HoldState.FREE),
+        (Lease(tid(1)), 0, HoldState.FREE),
+        (Lease(tid(1)), 1, HoldState.STALE),
+        (lease_of(1), None, HoldState.FREE),
+        (lease_of(1), 3, HoldState.WAS_MINE),
+        (lease_of(1), 2, HoldState.STALE),
+        (record(), None, HoldState.MINE),
+        (record(), 3, HoldState.MINE),
+        (record(), 4, HoldState.STALE),
+        (record(session=None), None, HoldState.MINE),
+        (record(session="x"), None, HoldState.SIBLING),
+        (record(-TTL), None, HoldState.LATE),
+        (record(-1e6), 3, HoldState.LATE),
+        (record(-1e6, session="x"), None, HoldState.SIBLING_LAPSED),
+        (lease_of(1, BOB), 3, HoldState.OTHER),
+        (lease_of(1, BOB, age=1e6), None, HoldState.OTHER_LAPSED),
+        (lease_of(1, BOB, age=1e6), 2, HoldState.STALE),
+        (lease_of(1, Actor("ALICE", ALICE.session)), None, HoldState.OTHER),
     ],
 )
-def test_the_hold(lease: Lease, epoch: int | None, hold: Hold) -> None:
-    assert hold_of(lease, ALICE, epoch, Moment(NOW), SKEW) is hold
+def test_the_hold(lease: Lease, epoch: int | None, hold: HoldState) -> None:
+    assert hold_of(lease, ALICE, epoch, Clocks(NOW), SKEW) is hold
 
 
 @given(
@@ -212,15 +212,15 @@ def test_the_hold(lease: Lease, epoch: int | None, hold: Hold) -> None:
 )
 def test_an_epoch_that_is_not_current_is_stale_for_everybody(actor: Actor, epoch: int, hours: int) -> None:
     lease = record(hours * 3600)
-    hold = hold_of(lease, actor, epoch, Moment(NOW), SKEW)
-    assert (hold is Hold.STALE) == (epoch != 3)
+    hold = hold_of(lease, actor, epoch, Clocks(NOW), SKEW)
+    assert (hold is HoldState.STALE) == (epoch != 3)
 
 
 # -- the record after each effect
 
 
 def test_the_records_that_effects_write() -> None:
-    moment, request = Moment(at(5)), "1" * 32
+    moment, request = Clocks(at(5)), "1" * 32
     lease = record(ended=None, seq=7)
     taken = acquired(lease, BOB, 90, moment, request)
     assert taken == Lease(tid(1), 4, "bob", BOB.session, 0, 90, at(5), at(5), request)

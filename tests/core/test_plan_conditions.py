@@ -24,7 +24,7 @@ from builders import (
 from loopx_git.core import conditions
 from loopx_git.core.change import Actor, ChangeSet, PutLease, PutPeer
 from loopx_git.core.commands import OnTodo
-from loopx_git.core.lease import Lease, Moment
+from loopx_git.core.lease import Clocks, Lease
 from loopx_git.core.peer import GoalStatus, Peer, PeerKind, PeerStatus
 from loopx_git.core.plan import plan
 from loopx_git.core.policy import Policy
@@ -41,7 +41,7 @@ LAPSED_AGE = 7200 + 61.0
 
 def claim(snapshot: Snapshot, by: Actor = ALICE, number: int = 1, **fields: Any) -> ChangeSet:
     operation = fields.pop("operation", Operation.CLAIM)
-    return plan(snapshot, OnTodo(operation, tid(number), **fields), by, Moment(NOW), REQUEST)
+    return plan(snapshot, OnTodo(operation, tid(number), **fields), by, Clocks(NOW), REQUEST)
 
 
 def refused(snapshot: Snapshot, by: Actor = ALICE, number: int = 1, **fields: Any) -> NotAllowed:

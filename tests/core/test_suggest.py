@@ -11,7 +11,7 @@ from builders import NOW, Item, at, lease_of, peer_of, state, todo_of
 from loopx_git.core import conditions, scope
 from loopx_git.core.change import Actor
 from loopx_git.core.commands import OnTodo
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import PeerKind, PeerStatus
 from loopx_git.core.plan import plan
 from loopx_git.core.policy import Policy
@@ -21,7 +21,7 @@ from loopx_git.core.todo import Status
 
 ABILITIES = (("python",), ("docs",), ("python", "gpu"), (), ("docs", "rust"), ("rust",))
 NEEDS = ((), ("python",), ("docs",), ("gpu",), ("rust",))
-MOMENT = Moment(NOW)
+MOMENT = Clocks(NOW)
 
 
 def items() -> list[Item]:

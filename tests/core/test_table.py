@@ -11,7 +11,7 @@ from builders import ALICE, BOB, NOW, REQUEST, applied, goal_of, lease_of, state
 
 from loopx_git.core.change import Actor, PutLease, PutTodo
 from loopx_git.core.commands import OnTodo
-from loopx_git.core.lease import Ended, Lease, Moment
+from loopx_git.core.lease import Clocks, Ended, Lease
 from loopx_git.core.peer import ClaimMode
 from loopx_git.core.plan import plan
 from loopx_git.core.plan_todo import decide
@@ -25,7 +25,7 @@ from loopx_git.core.table import (
     ROWS,
     SOFTLY,
     Effect,
-    Hold,
+    HoldState,
     Operation,
     Row,
     Verdict,
@@ -39,7 +39,14 @@ from loopx_git.errors import LoopXError
 
 ACQUIRING = {Operation.CLAIM, Operation.RESUME}
 LEASE_EFFECTS = {Effect.ACQUIRE, Effect.TAKEOVER, Effect.RENEW, Effect.END, Effect.FENCE, Effect.HANDOVER}
-HELD = {Hold.MINE, Hold.LATE, Hold.SIBLING, Hold.SIBLING_LAPSED, Hold.OTHER, Hold.OTHER_LAPSED}
+HELD = {
+    HoldState.MINE,
+    HoldState.LATE,
+    HoldState.SIBLING,
+    HoldState.SIBLING_LAPSED,
+    HoldState.OTHER,
+    HoldState.OTHER_LAPSED,
+}
 OVER = {*TERMINAL, Status.ARCHIVED}
 
 
@@ -53,13 +60,13 @@ def test_each_cell_has_exactly_one_row() -> None:
 
 def test_the_cells_are_all_there_are() -> None:
     found = list(cells())
-    assert len(found) == len(set(found)) == (len(Operation) + len(FORCEABLE)) * len(Status) * len(Hold)
+    assert len(found) == len(set(found)) == (len(Operation) + len(FORCEABLE)) * len(Status) * len(HoldState)
     assert {operation for operation, _, _, forced in found if forced} == FORCEABLE
 
 
 def test_a_cell_without_one_row_is_our_bug() -> None:
     with pytest.raises(AssertionError, match="0 rows"):
-        look_up(Operation.RENEW, Status.OPEN, Hold.MINE, True)
+        look_up(Operation.RENEW, Status.OPEN, HoldState.MINE, True)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join([*sorted(row.operations), row.reason][:3]))
@@ -88,7 +95,7 @@ def test_every_reason_and_every_effect_is_used() -> None:
 
 def test_every_effect_and_every_hold_is_described() -> None:
     assert set(EFFECT_WORDS) == set(Effect)
-    assert set(HOLD_WORDS) == set(Hold)
+    assert set(HOLD_WORDS) == set(HoldState)
     assert all(text.strip() for text in (*EFFECT_WORDS.values(), *HOLD_WORDS.values()))
 
 
@@ -110,7 +117,7 @@ def test_reasons_use_only_words_that_the_planner_has() -> None:
 def test_a_stale_epoch_changes_nothing_whatever_is_asked() -> None:
     for operation, status, hold, forced in cells():
         row = look_up(operation, status, hold, forced)
-        if hold is Hold.STALE:
+        if hold is HoldState.STALE:
             assert (row.verdict, row.code, row.effects) == (Verdict.REFUSE, 12, ())
 
 
@@ -118,21 +125,21 @@ def test_only_what_acquires_answers_11_and_only_when_somebody_else_is_in_time() 
     for operation, status, hold, forced in cells():
         row = look_up(operation, status, hold, forced)
         if row.code == 11:
-            assert operation in ACQUIRING and hold in (Hold.OTHER, Hold.SIBLING)
-        if operation in ACQUIRING and status not in OVER and hold is Hold.OTHER and not forced:
+            assert operation in ACQUIRING and hold in (HoldState.OTHER, HoldState.SIBLING)
+        if operation in ACQUIRING and status not in OVER and hold is HoldState.OTHER and not forced:
             assert row.code == 11
 
 
 def test_what_needs_the_claim_answers_12_without_it() -> None:
     for operation in NEEDS_CLAIM:
         for status in set(Status) - OVER:
-            for hold in set(Hold) - {Hold.MINE, Hold.LATE}:
-                softly = operation in SOFTLY and hold is Hold.SOFT
+            for hold in set(HoldState) - {HoldState.MINE, HoldState.LATE}:
+                softly = operation in SOFTLY and hold is HoldState.SOFT
                 human = operation is Operation.COMPLETE and status is Status.NEEDS_HUMAN
                 assert look_up(operation, status, hold, False).code == (12 if not softly else 15 if human else 0)
-            for hold in (Hold.MINE, Hold.LATE):
+            for hold in (HoldState.MINE, HoldState.LATE):
                 row = look_up(operation, status, hold, False)
-                in_time = hold is Hold.MINE or operation in (Operation.RENEW, Operation.RELEASE)
+                in_time = hold is HoldState.MINE or operation in (Operation.RENEW, Operation.RELEASE)
                 needs_human = operation is Operation.COMPLETE and status is Status.NEEDS_HUMAN
                 assert row.code == (0 if in_time and not needs_human else 12 if not in_time else 15)
 
@@ -141,18 +148,18 @@ def test_a_soft_claim_writes_no_lease() -> None:
     """What it grants leaves the record as it is: no lease is made, ended or fenced by it."""
     for operation in (*SOFTLY, Operation.SOFT, Operation.UNSOFT):
         for status in set(Status) - OVER:
-            assert not LEASE_EFFECTS & set(look_up(operation, status, Hold.SOFT, False).effects)
+            assert not LEASE_EFFECTS & set(look_up(operation, status, HoldState.SOFT, False).effects)
 
 
 def test_a_note_and_a_triage_leave_the_claim_alone() -> None:
     """Anybody's note, an operator's priority and labels: neither epoch, holder nor lease changes."""
     for status in set(Status) - OVER:
-        for hold in set(Hold) - {Hold.STALE, Hold.WAS_MINE, Hold.LATE}:
+        for hold in set(HoldState) - {HoldState.STALE, HoldState.WAS_MINE, HoldState.LATE}:
             assert look_up(Operation.NOTE, status, hold, False).effects == (Effect.NOTE,)
-        for hold in set(Hold) - {Hold.STALE}:
+        for hold in set(HoldState) - {HoldState.STALE}:
             assert look_up(Operation.TRIAGE, status, hold, True).effects == (Effect.EDIT,)
             unforced = look_up(Operation.TRIAGE, status, hold, False)
-            assert unforced.code == (0 if hold is Hold.MINE else 12)
+            assert unforced.code == (0 if hold is HoldState.MINE else 12)
     assert Operation.NOTE not in NEEDS_CLAIM and Operation.NOTE not in FORCEABLE
 
 
@@ -181,20 +188,20 @@ def test_an_operator_can_force_what_is_forceable_against_any_holder() -> None:
                 row = look_up(operation, status, hold, True)
                 assert row.verdict is Verdict.GRANT
                 ends = Effect.END in row.effects
-                own = operation is Operation.RELEASE and hold in (Hold.MINE, Hold.LATE)
+                own = operation is Operation.RELEASE and hold in (HoldState.MINE, HoldState.LATE)
                 # To end somebody's claim from outside raises the epoch, so that the former holder is refused.
                 assert (Effect.FENCE in row.effects) == (ends and not own)
 
 
 def test_a_forced_claim_takes_what_is_ready_from_anybody_and_leaves_its_own_alone() -> None:
     for status in (Status.OPEN, Status.IN_PROGRESS):
-        for hold in HELD - {Hold.MINE, Hold.LATE}:
+        for hold in HELD - {HoldState.MINE, HoldState.LATE}:
             row = look_up(Operation.CLAIM, status, hold, True)
             assert row.verdict is Verdict.GRANT
             assert row.effects[0] is Effect.TAKEOVER
-        assert look_up(Operation.CLAIM, status, Hold.MINE, True).reason == "already_yours"
+        assert look_up(Operation.CLAIM, status, HoldState.MINE, True).reason == "already_yours"
     for status in (Status.BLOCKED, Status.NEEDS_HUMAN):
-        assert look_up(Operation.CLAIM, status, Hold.OTHER, True).reason == "not_ready"
+        assert look_up(Operation.CLAIM, status, HoldState.OTHER, True).reason == "not_ready"
 
 
 def test_the_epoch_rises_at_most_once_and_never_at_a_renewal() -> None:
@@ -216,7 +223,7 @@ def test_a_claim_ends_when_the_todo_does() -> None:
 
 #: Cells whose state cannot be stored, with the reason. Every state of a todo and a lease record can be: also
 #: those that only a foreign program would leave behind (a holder on an ended todo).
-NOT_STORABLE: dict[tuple[Operation, Status, Hold, bool], str] = {}
+NOT_STORABLE: dict[tuple[Operation, Status, HoldState, bool], str] = {}
 
 OTHER_SESSION = Actor(ALICE.name, "another-session")
 LONG_AGO = 7200 + 60 + 1.0
@@ -233,25 +240,25 @@ class Scene:
 
 
 #: As alice sees it.
-SCENES: dict[Hold, list[Scene]] = {
-    Hold.FREE: [Scene("never claimed", None), Scene("released", lease_of(1)), Scene("epoch 0", None, 0)],
-    Hold.WAS_MINE: [Scene("named", lease_of(1), 3)],
-    Hold.SOFT: [Scene("never claimed", None), Scene("released", lease_of(1)), Scene("named", lease_of(1), 3)],
-    Hold.MINE: [
+SCENES: dict[HoldState, list[Scene]] = {
+    HoldState.FREE: [Scene("never claimed", None), Scene("released", lease_of(1)), Scene("epoch 0", None, 0)],
+    HoldState.WAS_MINE: [Scene("named", lease_of(1), 3)],
+    HoldState.SOFT: [Scene("never claimed", None), Scene("released", lease_of(1)), Scene("named", lease_of(1), 3)],
+    HoldState.MINE: [
         Scene("in time", lease_of(1, ALICE)),
         Scene("named", lease_of(1, ALICE), 3),
         Scene("unbound", lease_of(1, ALICE, session=None)),
         Scene("without a ttl", lease_of(1, ALICE, age=1e8, ttl_s=None)),
     ],
-    Hold.LATE: [
+    HoldState.LATE: [
         Scene("past the deadline", lease_of(1, ALICE, age=TOO_LATE)),
         Scene("free for others", lease_of(1, ALICE, age=LONG_AGO), 3),
     ],
-    Hold.SIBLING: [Scene("other session", lease_of(1, OTHER_SESSION))],
-    Hold.SIBLING_LAPSED: [Scene("other session", lease_of(1, OTHER_SESSION, age=LONG_AGO), 3)],
-    Hold.OTHER: [Scene("bob", lease_of(1, BOB)), Scene("bob, within the skew", lease_of(1, BOB, age=7259.0))],
-    Hold.OTHER_LAPSED: [Scene("bob", lease_of(1, BOB, age=LONG_AGO))],
-    Hold.STALE: [
+    HoldState.SIBLING: [Scene("other session", lease_of(1, OTHER_SESSION))],
+    HoldState.SIBLING_LAPSED: [Scene("other session", lease_of(1, OTHER_SESSION, age=LONG_AGO), 3)],
+    HoldState.OTHER: [Scene("bob", lease_of(1, BOB)), Scene("bob, within the skew", lease_of(1, BOB, age=7259.0))],
+    HoldState.OTHER_LAPSED: [Scene("bob", lease_of(1, BOB, age=LONG_AGO))],
+    HoldState.STALE: [
         Scene("mine", lease_of(1, ALICE), 2),
         Scene("others", lease_of(1, BOB), 2),
         Scene("a later one", lease_of(1, ALICE), 4),
@@ -277,12 +284,12 @@ def stored(status: Status, lease: Lease | None, *soft: str) -> Todo:
     return todo_of(1, status=status, **known)
 
 
-def command_of(operation: Operation, hold: Hold, scene: Scene, forced: bool) -> OnTodo:
+def command_of(operation: Operation, hold: HoldState, scene: Scene, forced: bool) -> OnTodo:
     command = OnTodo(operation, tid(1), epoch=scene.epoch, force=forced, reason="because" if forced else None)
     match operation:
         case Operation.UPDATE:
             # A soft claim changes status and notes only.
-            fields = {} if hold is Hold.SOFT else {"title": "another title"}
+            fields = {} if hold is HoldState.SOFT else {"title": "another title"}
             # A note alone would be a NOTE where the claim is another's; an exclusive update is the claim's.
             return replace(command, fields=fields, note="so far", exclusive=True)
         case Operation.NOTE:
@@ -296,7 +303,7 @@ def command_of(operation: Operation, hold: Hold, scene: Scene, forced: bool) -> 
         case Operation.SUPERSEDE:
             return replace(command, successor=tid(2))
         case Operation.CLAIM:
-            return replace(command, exclusive=hold is Hold.SOFT)
+            return replace(command, exclusive=hold is HoldState.SOFT)
     return command
 
 
@@ -375,26 +382,26 @@ def expected(command: OnTodo, row: Row, before: Todo, lease: Lease, actor: Actor
     ids=lambda value: {True: "forced", False: ""}.get(value, str(value)),
 )
 def test_the_planner_answers_each_cell_as_its_row_says(operation: Operation, status: Status, forced: bool) -> None:
-    for hold in Hold:
+    for hold in HoldState:
         if (operation, status, hold, forced) in NOT_STORABLE:
             continue
         for scene in SCENES[hold]:
             check_cell(operation, status, hold, forced, scene)
 
 
-def check_cell(operation: Operation, status: Status, hold: Hold, forced: bool, scene: Scene) -> None:
-    alone = hold is Hold.SOFT or operation is Operation.UNSOFT
+def check_cell(operation: Operation, status: Status, hold: HoldState, forced: bool, scene: Scene) -> None:
+    alone = hold is HoldState.SOFT or operation is Operation.UNSOFT
     for others in [("carol",), ()] if alone else [("carol",)]:
         check_scene(operation, status, hold, forced, scene, others)
 
 
 def check_scene(
-    operation: Operation, status: Status, hold: Hold, forced: bool, scene: Scene, others: tuple[str, ...]
+    operation: Operation, status: Status, hold: HoldState, forced: bool, scene: Scene, others: tuple[str, ...]
 ) -> None:
     actor, lease = ALICE, scene.lease or Lease(tid(1))
-    softly = operation is Operation.UNSOFT or hold is Hold.SOFT
+    softly = operation is Operation.UNSOFT or hold is HoldState.SOFT
     before = stored(status, scene.lease, *others, *([actor.name] if softly else []))
-    mode = goal_of("main", claims=ClaimMode.SOFT if hold is Hold.SOFT else None)
+    mode = goal_of("main", claims=ClaimMode.SOFT if hold is HoldState.SOFT else None)
     other = todo_of(2, supersedes=(tid(1),) if before.successor else ())
     snapshot = state(mode, before, other, *([scene.lease] if scene.lease else []))
     row = look_up(operation, status, hold, forced)
@@ -403,7 +410,7 @@ def check_scene(
     try:
         # A claim is forced through a loop's own command, which asks the same table.
         change = (decide if forced and operation is Operation.CLAIM else plan)(
-            snapshot, command, actor, Moment(NOW), REQUEST
+            snapshot, command, actor, Clocks(NOW), REQUEST
         )
     except LoopXError as refusal:
         assert row.verdict is Verdict.REFUSE, f"{where}: {refusal}"
@@ -441,4 +448,4 @@ def check_scene(
 
 def test_no_cell_is_left_out_for_a_reason_that_is_gone() -> None:
     assert set(NOT_STORABLE) <= set(cells())
-    assert set(SCENES) == set(Hold)
+    assert set(SCENES) == set(HoldState)

@@ -150,11 +150,11 @@ def test_a_claim_lost_meanwhile_ends_the_check(checked: Clone, ledger: World, tm
             bob.run("todo", "release", todo, "--force", "--reason", "needed", agent="bob")
             taken.append(bob.run("todo", "claim", todo, agent="bob").json["lease"]["epoch"])
 
-    keeper = validation.Renewing.tick
+    renewer = validation.Renewing.tick
 
     def tick(self: validation.Renewing) -> None:
         take()
-        keeper(self)
+        renewer(self)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(validation.Renewing, "tick", tick)

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopx_git.errors import InvalidState
-from loopx_git.format.document import MAX_BYTES, Kind, Value, dump, edit, load
+from loopx_git.format.document import MAX_BYTES, FieldKind, Value, dump, edit, load
 
 # content, handler and self are names of parameters inside python-frontmatter.
-SCHEMA: Mapping[str, Kind] = {
-    "id": Kind.TEXT,
-    "title": Kind.TEXT,
-    "priority": Kind.NUMBER,
-    "scope": Kind.LIST,
-    "content": Kind.TEXT,
-    "handler": Kind.LIST,
-    "labels": Kind.LIST,
-    "self": Kind.TEXT,
+SCHEMA: Mapping[str, FieldKind] = {
+    "id": FieldKind.TEXT,
+    "title": FieldKind.TEXT,
+    "priority": FieldKind.NUMBER,
+    "scope": FieldKind.LIST,
+    "content": FieldKind.TEXT,
+    "handler": FieldKind.LIST,
+    "labels": FieldKind.LIST,
+    "self": FieldKind.TEXT,
 }
 NAME = "todos/todo.md"
 
@@ -301,7 +301,7 @@ def test_escapes() -> None:
 
 def test_only_decimal_digits_are_plain_numbers() -> None:
     for text, line in [("0", "0"), ("10", "10"), ("010", '"010"'), ("-1", '"-1"'), ("١", '"١"')]:
-        assert dump({"priority": text}, "", {"priority": Kind.NUMBER}).decode().split("\n")[1][10:] == line
+        assert dump({"priority": text}, "", {"priority": FieldKind.NUMBER}).decode().split("\n")[1][10:] == line
 
 
 def test_what_cannot_be_stored_is_named() -> None:
@@ -325,7 +325,7 @@ wordlike = st.one_of(
 )
 all_fields = st.fixed_dictionaries(
     {
-        key: st.lists(wordlike, max_size=4).map(tuple) if kind is Kind.LIST else st.none() | wordlike
+        key: st.lists(wordlike, max_size=4).map(tuple) if kind is FieldKind.LIST else st.none() | wordlike
         for key, kind in SCHEMA.items()
     }
 )
@@ -519,7 +519,7 @@ comments = st.sampled_from(["", " # c", "\t#  d", "  "])
 def known_entry(draw: st.DrawFn, key: str) -> Piece:
     texts = draw(st.lists(flat, min_size=1, max_size=3))
     first, comment = texts[0], draw(comments)
-    if SCHEMA[key] is Kind.LIST:
+    if SCHEMA[key] is FieldKind.LIST:
         styles = [
             (f"{key}: [{', '.join(texts)}]{comment}",),
             (f"{key}:{comment}",),
@@ -556,7 +556,7 @@ def hand_edited(draw: st.DrawFn) -> list[Piece]:
 
 changes_made = st.dictionaries(st.sampled_from(list(SCHEMA)), st.none() | wordlike, max_size=4).map(
     lambda made: {
-        key: (() if value is None else (value, "b")) if SCHEMA[key] is Kind.LIST else value
+        key: (() if value is None else (value, "b")) if SCHEMA[key] is FieldKind.LIST else value
         for key, value in made.items()
     }
 )

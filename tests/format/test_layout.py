@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout
-from loopx_git.format.layout import PathKind, Place, parse
+from loopx_git.format.layout import PathKind, PathParts, parse
 
 TODO = "todo_ab12cd34ef56"
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True)
@@ -20,27 +20,27 @@ todos = st.integers(0, 2**48 - 1).map(tid)
 @pytest.mark.parametrize(
     ("path", "place"),
     [
-        (".loopx/format", Place(PathKind.FORMAT)),
-        (".loopx/policy.toml", Place(PathKind.POLICY)),
-        (".loopx/peers/codex-1.md", Place(PathKind.PEER, name="codex-1")),
-        (".loopx/peers/a.md.md", Place(PathKind.PEER, name="a.md")),
-        (".loopx/goals/main/goal.md", Place(PathKind.GOAL, "main")),
-        (f".loopx/goals/main/todos/ab/{TODO}.md", Place(PathKind.TODO, "main", TODO)),
-        (f".loopx/goals/main/archive/ab/{TODO}.md", Place(PathKind.ARCHIVED, "main", TODO)),
-        (f".loopx/goals/main/leases/ab/{TODO}.json", Place(PathKind.LEASE, "main", TODO)),
+        (".loopx/format", PathParts(PathKind.FORMAT)),
+        (".loopx/policy.toml", PathParts(PathKind.POLICY)),
+        (".loopx/peers/codex-1.md", PathParts(PathKind.PEER, name="codex-1")),
+        (".loopx/peers/a.md.md", PathParts(PathKind.PEER, name="a.md")),
+        (".loopx/goals/main/goal.md", PathParts(PathKind.GOAL, "main")),
+        (f".loopx/goals/main/todos/ab/{TODO}.md", PathParts(PathKind.TODO, "main", TODO)),
+        (f".loopx/goals/main/archive/ab/{TODO}.md", PathParts(PathKind.ARCHIVED, "main", TODO)),
+        (f".loopx/goals/main/leases/ab/{TODO}.json", PathParts(PathKind.LEASE, "main", TODO)),
     ],
 )
-def test_the_paths_of_the_format(path: str, place: Place) -> None:
+def test_the_paths_of_the_format(path: str, place: PathParts) -> None:
     assert parse(path) == place
 
 
 @given(goals, todos, names)
 def test_paths_are_read_back_alike(goal: str, todo: str, name: str) -> None:
-    assert parse(layout.todo(goal, todo)) == Place(PathKind.TODO, goal, todo)
-    assert parse(layout.todo(goal, todo, archived=True)) == Place(PathKind.ARCHIVED, goal, todo)
-    assert parse(layout.lease(goal, todo)) == Place(PathKind.LEASE, goal, todo)
-    assert parse(layout.goal(goal)) == Place(PathKind.GOAL, goal)
-    assert parse(layout.peer(name)) == Place(PathKind.PEER, name=name)
+    assert parse(layout.todo(goal, todo)) == PathParts(PathKind.TODO, goal, todo)
+    assert parse(layout.todo(goal, todo, archived=True)) == PathParts(PathKind.ARCHIVED, goal, todo)
+    assert parse(layout.lease(goal, todo)) == PathParts(PathKind.LEASE, goal, todo)
+    assert parse(layout.goal(goal)) == PathParts(PathKind.GOAL, goal)
+    assert parse(layout.peer(name)) == PathParts(PathKind.PEER, name=name)
 
 
 def test_shards_are_the_first_two_digits() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopx_git.format.document import Kind, dump, edit, load
+from loopx_git.format.document import FieldKind, dump, edit, load
 from loopx_git.format.notes import Note, append_note, note_text, parse_notes
 
 TIME = "2026-01-01T00:00:00Z"
@@ -151,6 +151,6 @@ def test_what_stood_before_stays(body: str, added: Note) -> None:
 @given(bodies, notes)
 def test_notes_pass_through_a_document(body: str, added: Note) -> None:
     data = dump({"id": "x"}, body, ["id"])
-    edited = edit(data, {}, {"id": Kind.TEXT}, name="f", append=note_text(body, added))
+    edited = edit(data, {}, {"id": FieldKind.TEXT}, name="f", append=note_text(body, added))
     assert edited.startswith(data)
-    assert parse_notes(load(edited, {"id": Kind.TEXT}, name="f").body)[1][-1] == added
+    assert parse_notes(load(edited, {"id": FieldKind.TEXT}, name="f").body)[1][-1] == added

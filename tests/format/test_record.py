@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import acquired, ended, fenced, handed_over, renewed
-from loopx_git.core.lease import Ended, Lease, Moment
+from loopx_git.core.lease import Clocks, Ended, Lease
 from loopx_git.core.times import TTL_MAX
 from loopx_git.errors import InvalidState
-from loopx_git.format.record import COUNT_MAX, KEYS, SIZE_MAX, dump, load
+from loopx_git.format.lease_record import COUNT_MAX, KEYS, SIZE_MAX, dump, load
 
 NAME = "leases/00/todo_000000000001.json"
 TODO = tid(1)
@@ -93,7 +93,7 @@ def test_every_record_is_read_back_alike(lease: Lease) -> None:
 
 @given(st.lists(st.sampled_from(["acquire", "renew", "end", "fence", "hand over"]), min_size=1, max_size=6))
 def test_every_record_that_the_rules_write_can_be_stored(steps: list[str]) -> None:
-    moment = Moment(at(0))
+    moment = Clocks(at(0))
     lease = acquired(Lease(TODO), ALICE, 60, moment, "0" * 32)
     for step in steps:
         epoch = lease.epoch

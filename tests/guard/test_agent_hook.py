@@ -16,7 +16,7 @@ from sites import Site, hold
 from loopx_git.client.client import Client
 from loopx_git.errors import InvalidState
 from loopx_git.guard import agent_settings, cached
-from loopx_git.guard.agent_hook import Unreadable, edited_paths, plain
+from loopx_git.guard.agent_hook import UnreadablePayload, edited_paths, plain
 
 MakeSite = Callable[..., Site]
 PATCH = """\
@@ -97,7 +97,7 @@ def test_the_paths_of_a_tool_call(call: dict[str, Any], paths: list[str]) -> Non
     ],
 )  # fmt: skip
 def test_a_call_that_is_not_understood_is_denied(call: dict[str, Any]) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadablePayload):
         edited_paths(call)
 
 

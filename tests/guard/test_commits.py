@@ -189,11 +189,11 @@ def test_errors_of_our_own_never_let_an_edit_pass(site: MakeSite) -> None:
 
 
 def test_a_claim_that_cannot_be_read_covers_nothing_and_that_is_said() -> None:
-    from loopx_git.core.lease import Lease, Moment
+    from loopx_git.core.lease import Clocks, Lease
     from loopx_git.core.policy import Policy
     from loopx_git.core.times import parse_time
     from loopx_git.format import layout, policy_file
-    from loopx_git.format.record import dump
+    from loopx_git.format.lease_record import dump
     from loopx_git.ledger.snapshot import TreeSnapshot
     from loopx_git.ledger.tree import MemoryTree
 
@@ -204,7 +204,7 @@ def test_a_claim_that_cannot_be_read_covers_nothing_and_that_is_said() -> None:
         layout.FORMAT: b"1\n", layout.POLICY: policy_file.dump(Policy()), layout.lease("main", todo): record,
         layout.todo("main", todo): b"---\nid: nonsense\n---\n",
     }  # fmt: skip
-    claims, unreadable = claims_file.claims_at(TreeSnapshot(MemoryTree(files)), Moment(now))
+    claims, unreadable = claims_file.claims_at(TreeSnapshot(MemoryTree(files)), Clocks(now))
     assert claims == []
     assert len(unreadable) == 1
     known = {"tip": None, "claims": claims, "unreadable": unreadable, "here": True}
@@ -219,7 +219,7 @@ def test_the_copy_says_what_the_rules_of_claims_say(site: MakeSite) -> None:
     from datetime import UTC, datetime
 
     from loopx_git.core.claim import state_of
-    from loopx_git.core.lease import LeaseState, Moment, is_late
+    from loopx_git.core.lease import Clocks, LeaseState, is_late
 
     made = site(claim="own")
     client = made.client()
@@ -228,16 +228,16 @@ def test_the_copy_says_what_the_rules_of_claims_say(site: MakeSite) -> None:
     client.todo.claim(bound, ttl=600)
     client.todo.claim(free, ttl=None)
     snapshot = client.snapshot(client.read())
-    found, _ = claims_file.claims_at(snapshot, client.moment())
+    found, _ = claims_file.claims_at(snapshot, client.clocks())
     assert {item["todo"] for item in found} == {made.todo, bound, free}
     for item in found:
         lease = snapshot.lease("main", item["todo"])
         assert lease is not None
         for shift in (-1, 1):
-            then = Moment(datetime.fromtimestamp(item["lapses_at"] + shift, UTC))
+            then = Clocks(datetime.fromtimestamp(item["lapses_at"] + shift, UTC))
             assert (state_of(lease, snapshot, then) is LeaseState.LAPSED) == (shift > 0), item
             if item["late_at"] is not None:
-                assert is_late(lease, Moment(datetime.fromtimestamp(item["late_at"] + shift, UTC))) == (shift > 0)
+                assert is_late(lease, Clocks(datetime.fromtimestamp(item["late_at"] + shift, UTC))) == (shift > 0)
 
 
 def test_the_copy_follows_the_tip(site: MakeSite) -> None:

@@ -77,7 +77,7 @@ def test_what_would_not_be_granted_is_not_named(site: MakeSite) -> None:
     made = site(claim="own")
     client, bob = made.client(), Client(made.clone.path, made.clone.env, {"agent": "bob"})
     add(made, "waits", depends_on=[made.todo])
-    add(made, "resumes", resume_after=after(client.moment().now, 3600))
+    add(made, "resumes", resume_after=after(client.clocks().now, 3600))
     add(made, "excludes", excluded=["alice"])
     add(made, "requires", requires=["gpu"])
     add(made, "is about another folder", ("/doc/",))

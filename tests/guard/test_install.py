@@ -17,10 +17,10 @@ from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.guard import install as installing
 from loopx_git.guard import shims
 from loopx_git.guard.hook import NAMES
+from loopx_git.guard.hook_managers.folder import ManagerKind
 from loopx_git.guard.hook_managers.found import find
-from loopx_git.guard.hook_managers.place import Kind
 from loopx_git.guard.install import Installed, install, uninstall
-from loopx_git.guard.status import Status, status
+from loopx_git.guard.status import GuardStatus, status
 from loopx_git.store.repository import Repository
 
 Prepare = Callable[[World, Clone], None]
@@ -50,7 +50,7 @@ def changes(before: dict[str, object], clone: Clone) -> dict[str, object]:
     return {key: values for key, values in differences(before, after).items() if key != "home"}
 
 
-def prove(clone: Clone) -> Status:
+def prove(clone: Clone) -> GuardStatus:
     found = Client(clone.path, clone.env)
     return status(found.connection.repository, os.urandom)
 
@@ -120,13 +120,15 @@ def tracked_folder(world: World, clone: Clone) -> None:
     clone.config("core.hooksPath", "hooks")
 
 
-CASES: dict[str, tuple[Prepare, Kind, bool]] = {
+CASES: dict[str, tuple[Prepare, ManagerKind, bool]] = {
     prepare.__name__: (prepare, kind, force)
     for prepare, kind, force in (
-        (nothing, Kind.PLAIN, False), (no_hooks_folder, Kind.PLAIN, False), (foreign, Kind.PLAIN, False),
-        (linked_hook, Kind.PLAIN, False), (ignored_folder, Kind.PLAIN, False), (framework, Kind.FRAMEWORK, False),
-        (lefthook, Kind.LEFTHOOK, False), (husky, Kind.HUSKY, True), (shared_folder, Kind.PLAIN, True),
-        (tracked_folder, Kind.PLAIN, True),
+        (nothing, ManagerKind.PLAIN, False), (no_hooks_folder, ManagerKind.PLAIN, False),
+        (foreign, ManagerKind.PLAIN, False), (linked_hook, ManagerKind.PLAIN, False),
+        (ignored_folder, ManagerKind.PLAIN, False), (framework, ManagerKind.FRAMEWORK, False),
+        (lefthook, ManagerKind.LEFTHOOK, False), (husky, ManagerKind.HUSKY, True),
+        (shared_folder, ManagerKind.PLAIN, True),
+        (tracked_folder, ManagerKind.PLAIN, True),
     )
 }  # fmt: skip
 
@@ -250,11 +252,11 @@ def test_hooks_in_gits_configuration(clone: Clone, monkeypatch: pytest.MonkeyPat
     """For git 2.54 and newer: what is written, and that it is taken away again; an older git runs nothing of it."""
     clone.config("hook.theirs.event", "pre-commit")
     clone.config("hook.theirs.command", "true")
-    assert find(repository(clone)).kind is Kind.PLAIN
+    assert find(repository(clone)).kind is ManagerKind.PLAIN
     monkeypatch.setattr(Repository, "git_release", (2, 54))
     before = footprint(clone)
     done: Installed = install(repository(clone))
-    assert done.kind == Kind.CONFIGURED
+    assert done.kind == ManagerKind.CONFIGURED
     assert clone.git("config", "hook.loopx-pre-push.event") == "pre-push"
     assert clone.git("config", "hook.loopx-pre-push.command").endswith("guard hook pre-push")
     uninstall(repository(clone))

@@ -46,7 +46,8 @@ from loopx_git.core.table import FORCEABLE, NEEDS_CLAIM, Effect, Operation, look
 from loopx_git.core.times import UNSET
 from loopx_git.core.todo import Note, Status
 from loopx_git.errors import LoopXError
-from loopx_git.format import files, layout, message, record
+from loopx_git.format import files, layout, message
+from loopx_git.format import lease_record as record
 from loopx_git.ledger.commits import Signature
 from loopx_git.ledger.validation import Checker, Fault
 
@@ -785,7 +786,7 @@ def test_a_takeover_after_first_sight_is_legal() -> None:
     with pytest.raises(LoopXError):
         sound.on(Operation.CLAIM, 0, BOB)
     long_ago = NOW - timedelta(hours=3)
-    sound.around.first_sight = {f"{tid(0)}@1#0": long_ago}
+    sound.context.first_sight = {f"{tid(0)}@1#0": long_ago}
     sound.on(Operation.CLAIM, 1, BOB)
     sound.on(Operation.RELEASE, 1, BOB)
     sound.on(Operation.CLAIM, 0, BOB)
@@ -808,7 +809,7 @@ def test_a_holder_s_own_deadline_is_not_judged_from_afar() -> None:
         def note(self, lease: Lease, before_push: float) -> None:
             """Nothing is kept."""
 
-    clone.around.deadlines = Watch()  # type: ignore[assignment]
+    clone.context.deadlines = Watch()  # type: ignore[assignment]
     clone.on(Operation.RESUME, 0, ALICE)
     assert world.messages()[-1].renew == (f"{tid(1)}@1",)
     clone.on(Operation.UPDATE, 1, ALICE, note="in time by my own clock")

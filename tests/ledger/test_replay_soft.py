@@ -16,7 +16,8 @@ from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import Operation
 from loopx_git.core.todo import Status
 from loopx_git.errors import LoopXError
-from loopx_git.format import files, layout, message, record
+from loopx_git.format import files, layout, message
+from loopx_git.format import lease_record as record
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from clones import Clone, World
 from servers import git_daemon, http_backend
 
 from loopx_git import LoopXClient, NotYourClaim
-from loopx_git.client.connect import Hooks
+from loopx_git.client.connect import Overrides
 from loopx_git.store.clock import SystemClock
 
 #: Holds a todo under a short lease, says so, and after each line on standard input tries something.
@@ -214,7 +214,7 @@ def test_a_suspend_ends_the_holders_time(ledger: World) -> None:
     todo = clone.add("one")
     awake = LoopXClient(clone.path, env=clone.env, agent="alice")
     awake.todo.claim(todo, ttl=600)
-    slept = LoopXClient(clone.path, env=clone.env, agent="alice", hooks=Hooks(clock=SystemClock(slept=601)))
+    slept = LoopXClient(clone.path, env=clone.env, agent="alice", overrides=Overrides(clock=SystemClock(slept=601)))
     tip = ledger.tip()
     for deed in (slept.todo.complete, lambda name: slept.todo.update(name, note="x"), slept.todo.claim):
         with pytest.raises(NotYourClaim) as refusal:

@@ -78,9 +78,9 @@ class Coding:
         return self.review(base, head).check(strict=strict)
 
     def review(self, base: str = "origin/main", head: str = "HEAD", path: Path | None = None) -> Review:
-        from loopx_git.client.connect import Hooks
+        from loopx_git.client.connect import Overrides
 
-        return Review(str(path or self.clone.path), self.clone.env, base, head, {}, Hooks())
+        return Review(str(path or self.clone.path), self.clone.env, base, head, {}, Overrides())
 
 
 def found(verdict: Reviewed) -> list[tuple[str, str | None, str | None]]:

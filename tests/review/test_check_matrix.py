@@ -10,7 +10,7 @@ from clones import World
 from review.coding import Coding, found
 
 from loopx_git.client.client import Client
-from loopx_git.client.connect import Hooks
+from loopx_git.client.connect import Overrides
 from loopx_git.store.clock import SystemClock
 
 API, WEB, ANY, SOON = "todo_aaaa00000001", "todo_bbbb00000002", "todo_cccc00000003", "todo_dddd00000004"
@@ -91,14 +91,14 @@ def lapsed_but_completed(c: Coding) -> None:
     """No date decides: the claim's time was long over when its holder came back, renewed and completed it."""
     view = c.client.todo.claim(API, agent_id="alice", session="one", ttl=60)
     c.commit({"api/a.py": "1"}, [view.lease.id])
-    later = Client(c.clone.path, c.clone.env, hooks=Hooks(clock=SystemClock(offset=86400.0)))
+    later = Client(c.clone.path, c.clone.env, overrides=Overrides(clock=SystemClock(offset=86400.0)))
     later.task_lease.renew(view.lease.id, agent_id="alice", session="one")
     later.todo.complete(API, agent_id="alice", session="one")
 
 
 @case()
 def lapsed_and_nobody_came(c: Coding) -> None:
-    with_old_clock = Client(c.clone.path, c.clone.env, hooks=Hooks(clock=SystemClock(offset=-86400.0)))
+    with_old_clock = Client(c.clone.path, c.clone.env, overrides=Overrides(clock=SystemClock(offset=-86400.0)))
     view = with_old_clock.todo.claim(API, agent_id="alice", session="one", ttl=60)
     c.commit({"api/a.py": "1"}, [view.lease.id])
 

@@ -13,7 +13,7 @@ from clones import COORD, Clone, World, plant, populate
 from review.coding import Coding, found
 
 from loopx_git.client.client import Client
-from loopx_git.client.connect import Hooks
+from loopx_git.client.connect import Overrides
 from loopx_git.errors import LoopXError
 from loopx_git.store.clock import SystemClock
 from loopx_git.store.objects import PygitObjects
@@ -83,7 +83,7 @@ def test_only_the_right_signature_passes(
     (todo,) = populate(clone, titles=["todo"])
     signing(clone, None if signer is None else keys[signer])
     clock = SystemClock(offset=-86400.0 * 365 * 8) if how == "backdated" else SystemClock()
-    client = Client(clone.path, clone.env, {"agent": agent, "session": "one"}, Hooks(clock=clock))
+    client = Client(clone.path, clone.env, {"agent": agent, "session": "one"}, Overrides(clock=clock))
     if how.startswith("signers"):
         # The work tree and a branch of one's own name the key; the protected branch does not.
         clone.git("checkout", "-q", "-b", "mine")

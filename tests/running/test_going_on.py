@@ -122,7 +122,7 @@ def test_hold_goes_on_too(ledger: World, alice: Clone, bob: Clone) -> None:
             with pytest.raises(NotYourClaim):
                 client.todo.update(todo, title="too late", session=hold.session)
             other.complete()
-        hold._keeper.lose(NotYourClaim("taken"))  # type: ignore[union-attr]
+        hold._renewer.lose(NotYourClaim("taken"))  # type: ignore[union-attr]
     with pytest.raises(UsageError):
         client.hold(todo, resume="yes")  # type: ignore[arg-type]
 

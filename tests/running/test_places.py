@@ -12,9 +12,9 @@ import pytest
 from clones import PROGRAM, Clone, World, populate
 
 from loopx_git.client.client import Client
-from loopx_git.client.places import Places
 from loopx_git.client.views import TodoView
-from loopx_git.client.workplace import prepare, withdraw
+from loopx_git.client.worktree import prepare, withdraw
+from loopx_git.client.worktrees import Worktrees
 
 
 def places(clone: Clone) -> Path:
@@ -147,16 +147,16 @@ def test_a_place_is_withdrawn_when_the_claim_is_lost(
     """Between the preparation and the claim bob takes it: the worktree and the branch go again, the next is done."""
     taken, left = alice.add("taken", "--priority", "0"), alice.add("left", "--priority", "1")
     client = Client(alice.path, alice.env, {"agent": "alice"})
-    ready = Places.ready
+    ready = Worktrees.ready
 
-    def slow(self: Places, view: TodoView) -> bool:
+    def slow(self: Worktrees, view: TodoView) -> bool:
         done = ready(self, view)
         if view.id == taken:
             assert (places(alice) / taken).is_dir()
             bob.run("todo", "claim", taken, agent="bob")
         return done
 
-    monkeypatch.setattr(Places, "ready", slow)
+    monkeypatch.setattr(Worktrees, "ready", slow)
     assert client.run(["true"], worktree=True).view.id == left
     assert not (places(alice) / taken).exists()
     assert alice.git("branch", "--list", "loopx/*") == f"  loopx/{left}"

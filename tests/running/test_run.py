@@ -19,7 +19,7 @@ import pytest
 from clones import PROGRAM, Clone, World, differences, footprint, plant
 
 from loopx_git.client.client import Client
-from loopx_git.client.settle import DEFAULT, Outcome, parse
+from loopx_git.client.exit_policy import DEFAULT, Outcome, parse
 from loopx_git.errors import UsageError
 
 LOOPX = shlex.join(PROGRAM)

@@ -8,7 +8,7 @@ import pytest
 from clones import World
 
 from loopx_git.client.client import Client
-from loopx_git.client.connect import Hooks
+from loopx_git.client.connect import Overrides
 
 
 @pytest.mark.parametrize("draw", [0.0, 0.5, 0.999999])
@@ -19,6 +19,6 @@ def test_by_priority(tmp_path: Path, draw: float) -> None:
     clone.run("peer", "register", "alice")
     for priority in (3, 0, 4, 2, 1, 0):
         clone.add(f"priority {priority}", "--priority", str(priority))
-    client = Client(clone.path, clone.env, {"agent": "alice"}, Hooks(jitter=lambda: draw))
+    client = Client(clone.path, clone.env, {"agent": "alice"}, Overrides(jitter=lambda: draw))
     taken = [client.todo.next(claim=True).view.todo.priority for _ in range(6)]
     assert taken == [0, 0, 1, 2, 3, 4]

@@ -121,10 +121,10 @@ def test_a_claim_that_is_kept_in_the_background_hears_it_once(alice: Clone, bob:
     with client.hold(todo) as claim:
         assert claim.news == ()
         Client(bob.path, bob.env, {"agent": "bob"}).todo.update(todo, note="see #12")
-        keeper = claim._keeper
-        assert keeper is not None
+        renewer = claim._renewer
+        assert renewer is not None
         for _ in range(2):
-            assert keeper._renew(Client(alice.path, alice.env, {"agent": "alice"}))
+            assert renewer._renew(Client(alice.path, alice.env, {"agent": "alice"}))
         assert [(item.agent, item.note) for item in claim.news] == [("bob", "see #12")]
         assert client.task_lease.renew(claim.lease_id, session=claim.session).news == claim.news
 

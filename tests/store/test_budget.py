@@ -9,7 +9,7 @@ from builders import ALICE, Clone, FakeClock, World, tid
 from clones import Clone as RealClone
 
 from loopx_git.client.client import Client
-from loopx_git.client.connect import Hooks
+from loopx_git.client.connect import Overrides
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.table import Operation
 from loopx_git.errors import LoopXError, OutcomeUnknown, RemoteFailure
@@ -62,7 +62,7 @@ def test_the_calls_and_waits_of_a_transaction_together_keep_within_it(
 def test_a_command_of_several_steps_has_one_budget(alice: RealClone) -> None:
     """Each step gets what the ones before it have left; what lasts by itself does not count."""
     clock = FakeClock()
-    connection = Client(alice.path, alice.env, {"timeout": "20"}, Hooks(clock=clock)).connection
+    connection = Client(alice.path, alice.env, {"timeout": "20"}, Overrides(clock=clock)).connection
     assert connection.left == 20.0
     clock.advance(5)
     assert connection.left == 20.0, "no command has begun"
@@ -81,7 +81,7 @@ def test_a_command_of_several_steps_has_one_budget(alice: RealClone) -> None:
 
 def test_a_method_of_the_client_is_one_command(alice: RealClone, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FakeClock()
-    client = Client(alice.path, alice.env, {"timeout": "20", "agent": "alice"}, Hooks(clock=clock))
+    client = Client(alice.path, alice.env, {"timeout": "20", "agent": "alice"}, Overrides(clock=clock))
     seen = []
 
     def read(self: Client, **_: object) -> object:
@@ -107,7 +107,7 @@ def test_a_probe_and_the_mending_of_coord_git_have_one_budget(
     from loopx_git.store import coord, remote
 
     clock = FakeClock()
-    client = Client(alice.path, alice.env, {"timeout": "60"}, Hooks(clock=clock))
+    client = Client(alice.path, alice.env, {"timeout": "60"}, Overrides(clock=clock))
     client.read()
     seen: list[float] = []
     real = remote.git
@@ -123,7 +123,7 @@ def test_a_probe_and_the_mending_of_coord_git_have_one_budget(
     (alice.home / "coord.git/HEAD").write_bytes(b"")
     seen.clear()
     monkeypatch.setattr(coord, "git", slow)
-    again = Client(alice.path, alice.env, {"timeout": "60"}, Hooks(clock=clock))
+    again = Client(alice.path, alice.env, {"timeout": "60"}, Overrides(clock=clock))
     with again.connection.within():
         clock.advance(20)
         again.connection.open_remote()

@@ -13,7 +13,7 @@ from loopx_git.core.commands import OnTodo, RenewAll, SetPolicy
 from loopx_git.core.lease import margin
 from loopx_git.core.table import Operation
 from loopx_git.errors import HeldByAnother, NotYourClaim
-from loopx_git.store.observations import Deadlines, FirstSight
+from loopx_git.store.local_clocks import Deadlines, FirstSight
 
 DAY, TTL, SKEW = 86400.0, 600, 60
 OFFSETS = (-DAY, -2700.0, -30.0, 0.0, 30.0, 2700.0, DAY)
@@ -25,8 +25,8 @@ def two_clones(holder: float, taker: float, folder: Path) -> World:
     for clone, offset in zip(world.clones, (holder, taker), strict=True):
         clone.clock.now += timedelta(seconds=offset)
         home = str(folder / clone.name)
-        clone.around.first_sight = FirstSight(home, clone.clock)
-        clone.around.deadlines = Deadlines(home, clone.clock)
+        clone.context.first_sight = FirstSight(home, clone.clock)
+        clone.context.deadlines = Deadlines(home, clone.clock)
     return world
 
 
@@ -74,7 +74,7 @@ def test_a_record_from_the_far_future_does_not_hold_for_ever(taker: float, tmp_p
         bob.on(Operation.CLAIM, 0, BOB)
     world.advance(TTL + SKEW - 1)
     # First sight is on disk: a new process of the clone goes on counting where the former stopped.
-    bob.around.first_sight = FirstSight(str(tmp_path / bob.name), bob.clock)
+    bob.context.first_sight = FirstSight(str(tmp_path / bob.name), bob.clock)
     with pytest.raises(HeldByAnother):
         bob.on(Operation.CLAIM, 0, BOB)
     world.advance(2)
@@ -162,7 +162,7 @@ def test_nothing_is_born_expired(tmp_path: Path) -> None:
     """Time is sampled at every try: a claim that had to wait is dated when it was decided at last."""
     world = two_clones(0, 0, tmp_path)
     alice, bob = world.clones
-    alice.around.publisher.accept(world.tip)
+    alice.context.publisher.accept(world.tip)
     real = alice.publisher.push
 
     def slow(parent: str | None, oid: str, timeout: float) -> object:

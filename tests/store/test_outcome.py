@@ -9,8 +9,8 @@ import pytest
 from servers import clean_env
 
 from loopx_git.store.base import Pushed, PushKind
-from loopx_git.store.outcome import classify, unreadable
 from loopx_git.store.process import Finished, git
+from loopx_git.store.push_result import classify, unreadable
 
 REF = "refs/heads/loopx/coord"
 

@@ -182,7 +182,7 @@ class Place:
         self.publisher.accept(self.world.tip)
         self.clone = Clone(self.world, "breaking", self.publisher)
         self.folder = PendingFolder(str(home))
-        self.clone.around.pending = self.folder
+        self.clone.context.pending = self.folder
         self.world.clones.append(self.clone)
 
     def unknown(self, *commands: Command, by: Actor = ALICE, breaks: str = "after") -> Pending:
@@ -373,6 +373,6 @@ def test_the_record_and_the_anchor_come_before_the_push(place: Place) -> None:
         if name == "pushing":
             seen.append((len(place.requests), len(place.publisher.anchors)))
 
-    place.clone.around.failpoint = failpoint
+    place.clone.context.failpoint = failpoint
     place.clone.submit(CLAIM, by=ALICE)
     assert seen == [(1, 1)]

@@ -127,7 +127,7 @@ class Client:
         ledger, started = self.clone.ledger, self.clone.clock.counting()
         job = self.clone.job(self.commands, self.actor, **LIMITS)
         earlier = ledger._settle(job, started)
-        self.driver = Driver(self.clone.around, job, started, earlier or ledger._record(job))
+        self.driver = Driver(self.clone.context, job, started, earlier or ledger._record(job))
         self.answer = None
         self.steps = tx.transaction(job.limits, resumed=earlier is not None)
         if earlier is not None and earlier.landed is not None:

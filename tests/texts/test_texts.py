@@ -13,7 +13,7 @@ from clones import Clone, World, populate
 from loopx_git.client.client import Client
 from loopx_git.core.change import Actor, PutTodo
 from loopx_git.core.commands import AddTodo, Command, OnTodo
-from loopx_git.core.lease import Moment
+from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import Peer
 from loopx_git.core.plan import plan
 from loopx_git.core.plan_setup import init
@@ -383,7 +383,7 @@ UNEDITABLE = {
 def state(text: str | bytes) -> TreeSnapshot:
     """A ledger with the peer alice and one todo file with these bytes."""
     tester = Actor("tester@example.com")
-    begun = {path: data or b"" for path, data in encode(init(None, tester, Moment(NOW)), None).items()}
+    begun = {path: data or b"" for path, data in encode(init(None, tester, Clocks(NOW)), None).items()}
     begun[layout.peer("alice")] = files.dump_peer(Peer("alice", NOW, "alice"))
     begun[PATH] = text if isinstance(text, bytes) else text.encode()
     return TreeSnapshot(MemoryTree(begun))
@@ -391,7 +391,7 @@ def state(text: str | bytes) -> TreeSnapshot:
 
 def after(snapshot: TreeSnapshot, command: Command) -> TreeSnapshot:
     """The state once the command has been planned and written."""
-    change = plan(snapshot, command, ALICE, Moment(NOW), "ab" * 16)
+    change = plan(snapshot, command, ALICE, Clocks(NOW), "ab" * 16)
     assert any(isinstance(write, PutTodo) for write in change.writes)
     assert isinstance(snapshot.tree, MemoryTree)
     written = {path: data for path, data in encode(change, snapshot.tree).items() if data is not None}

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.command_context import CommandContext, command
 from loopx_git.errors import UsageError
 
 
@@ -18,7 +18,9 @@ from loopx_git.errors import UsageError
               show_default=True, help="Whose input to expect.")  # fmt: skip
 @click.option("--shared", is_flag=True, help="Write the settings that are part of the code, not those of this clone.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, write nothing.")
-def main(face: Face, action: str | None, whose: str | None, style: str, shared: bool, dry_run: bool) -> None:
+def main(
+    context: CommandContext, action: str | None, whose: str | None, style: str, shared: bool, dry_run: bool
+) -> None:
     """Allow or deny a coding agent's edit before it is made: its tool call as JSON on standard input.
 
     Exit 0: allowed. Exit 2: denied; the reason and the next command are on standard error. Any other exit code would
@@ -35,11 +37,11 @@ def main(face: Face, action: str | None, whose: str | None, style: str, shared: 
 
     if whose is None:
         raise UsageError("whose settings?", hint=f"git loopx agent-hook {action} --for claude")
-    top = face.client.connection.repository.top
+    top = context.client.connection.repository.top
     if top is None:
         raise UsageError("a bare repository has no agents at work", hint="cd into a work tree")
     done = agent_settings.change(top, whose, shared=shared, remove=action == "uninstall", dry_run=dry_run)
     if done["what"] == "written" and not dry_run:
         done["notes"].append("that file lies in the work tree: commit it, or keep it out: .git/info/exclude")
-    face.emit("agent_hook", {"agent": whose, "dry_run": dry_run, **done},
+    context.emit("agent_hook", {"agent": whose, "dry_run": dry_run, **done},
               [f"{done['what']}: {done['file']}", *(f"note: {note}" for note in done["notes"])])  # fmt: skip

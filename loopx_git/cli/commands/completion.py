@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 
 #: How git hands the words over: it calls `_git_loopx` for `git loopx ...` when its own completion is loaded.
 _BASH = """
@@ -19,7 +19,7 @@ _git_loopx() { local COMP_WORDS=("git-loopx" "${COMP_WORDS[@]:2}") COMP_CWORD=$(
     example="git loopx completion bash >> ~/.bashrc",
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def main(face: Face, shell: str) -> None:
+def main(context: CommandContext, shell: str) -> None:
     """Print the completion script of a shell: commands, options, and the ids and aliases of the local state."""
     from click.shell_completion import get_completion_class
 
@@ -30,4 +30,4 @@ def main(face: Face, shell: str) -> None:
     script = made(ROOT, {}, "git-loopx", "_GIT_LOOPX_COMPLETE").source()
     if shell == "bash":
         script += _BASH
-    face.emit("completion", {"shell": shell, "script": script}, script.rstrip().splitlines())
+    context.emit("completion", {"shell": shell, "script": script}, script.rstrip().splitlines())

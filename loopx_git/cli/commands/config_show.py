@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.command_context import CommandContext, command
 from loopx_git.cli.output import safe
 
 
 @command("show", example="git loopx config show")
-def main(face: Face) -> None:
+def main(context: CommandContext) -> None:
     """Show every setting with its origin: flag, LOOPX_* variable, git config, .loopx/config.toml, or default."""
-    connection = face.client.connection
+    connection = context.client.connection
     settings, pin = connection.settings, connection.pin
     file = ".loopx/config.toml"
     rows = {
@@ -41,4 +41,4 @@ def main(face: Face) -> None:
         "settings": {name: {"value": value, "origin": origin} for name, (value, origin) in rows.items()},
         "pin": None if pin is None else asdict(pin),
     }
-    face.emit("config", payload, lines)
+    context.emit("config", payload, lines)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 from loopx_git.errors import CheckFailed
 
 
 @command("demo", unused=(*ACTOR, "folder", "remote", "ref", "timeout"), example="git loopx demo")
 @click.option("--keep", is_flag=True, help="Keep the temporary folder and say where it is.")
 @click.option("--budget", type=click.FloatRange(5, 600), default=90.0, show_default=True, help="Seconds at most.")
-def main(face: Face, keep: bool, budget: float) -> None:
+def main(context: CommandContext, keep: bool, budget: float) -> None:
     """Eight agents in eight clones race for two dozen todos; one is killed; a proof at the end.
 
     Works in a temporary folder only. Exit 0 when the proof holds, 19 when it does not.
@@ -23,7 +23,7 @@ def main(face: Face, keep: bool, budget: float) -> None:
     from loopx_git.cli.demo.stage import Stage
 
     folder = tempfile.mkdtemp(prefix="loopx-demo-")
-    stage = Stage(folder, lambda text: None if face.output.as_json else face.output.emit("", {}, [text]))
+    stage = Stage(folder, lambda text: None if context.output.as_json else context.output.emit("", {}, [text]))
     try:
         stage.set_up()
         stage.run(budget)
@@ -48,6 +48,6 @@ def main(face: Face, keep: bool, budget: float) -> None:
         "ok": proved, **figures, "folder": folder if keep else None,
         "proof": [{"holds": item.holds, "text": item.text} for item in statements],
     }  # fmt: skip
-    face.emit("demo", payload, lines)
+    context.emit("demo", payload, lines)
     if not proved:
         raise CheckFailed("the proof does not hold", hint="keep the repositories: git loopx demo --keep")

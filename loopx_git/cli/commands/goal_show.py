@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 from loopx_git.cli.output import relative, safe
 from loopx_git.client.views import goal_json
 
@@ -16,14 +16,14 @@ from loopx_git.client.views import goal_json
 )
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-def main(face: Face, goal: str | None, form: str, fresh: bool, offline: bool) -> None:
+def main(context: CommandContext, goal: str | None, form: str, fresh: bool, offline: bool) -> None:
     """Show one goal (default: the only one, else main); as markdown with all its todos and claims."""
-    view, reading = face.client.goal.show(goal, fresh=fresh, offline=offline)
-    shown, now = view.goal, face.client.moment().now
-    todos = face.client.todo.list(goal_id=shown.id, status=("all",), offline=True).todos
+    view, reading = context.client.goal.show(goal, fresh=fresh, offline=offline)
+    shown, now = view.goal, context.client.clocks().now
+    todos = context.client.todo.list(goal_id=shown.id, status=("all",), offline=True).todos
     soft = [view for view in todos if view.todo.soft_claims]
     if form == "md":
-        from loopx_git.cli.markdown import goal_page
+        from loopx_git.cli.render.markdown import goal_page
 
         lines = goal_page(shown, todos, now)
     else:
@@ -36,4 +36,4 @@ def main(face: Face, goal: str | None, form: str, fresh: bool, offline: bool) ->
         lines += [f"  {name:12} {count}" for name, count in sorted(view.counts.items())]
         lines += [f"  soft claims  {one.id}: {safe(', '.join(one.todo.soft_claims))}" for one in soft]
     softly = [{"todo_id": one.id, "agents": list(one.todo.soft_claims)} for one in soft]
-    face.emit("goal", lambda: {"goal": goal_json(shown, view.counts), "soft_claims": softly}, lines, reading)
+    context.emit("goal", lambda: {"goal": goal_json(shown, view.counts), "soft_claims": softly}, lines, reading)

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.command_context import CommandContext, command
 from loopx_git.cli.output import safe
 from loopx_git.errors import CheckFailed, UsageError
 
@@ -20,7 +20,9 @@ from loopx_git.errors import CheckFailed, UsageError
 @click.option("--to", metavar="REMOTE", help="Where --push goes.")
 @click.option("--range", "span", metavar="A..B", help="The commits of a range.")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-def main(face: Face, staged: bool, push: bool, to: str | None, span: str | None, paths: tuple[str, ...]) -> None:
+def main(
+    context: CommandContext, staged: bool, push: bool, to: str | None, span: str | None, paths: tuple[str, ...]
+) -> None:
     """May these paths be changed here, by this session, now?
 
     Exit 0: yes, or the policy only warns. Exit 19: no.
@@ -29,27 +31,27 @@ def main(face: Face, staged: bool, push: bool, to: str | None, span: str | None,
 
     if sum((staged, push, span is not None, bool(paths))) > 1 or (to is not None and not push):
         raise UsageError("--staged, --push, --range and paths exclude each other", hint="git loopx guard check -h")
-    client = face.client
+    client = context.client
     if push:
-        remote, lines = _pushed(face, to)
+        remote, lines = _pushed(context, to)
         report = check.check_push(client, remote, lines)
     elif span is not None:
         report = check.check_range(client, span)
     elif paths:
-        report = check.check_paths(client, paths, os.path.abspath(face.values.get("folder") or "."))
+        report = check.check_paths(client, paths, os.path.abspath(context.values.get("folder") or "."))
     else:
         report = check.check_staged(client)
     if report.effect == "warned":
-        face.output.warn(f"{report.headline}; next: {report.command}")
+        context.output.warn(f"{report.headline}; next: {report.command}")
     body = [safe(line) for line in report.lines()]
-    face.emit("guard", report.as_json, body if report.effect != "allowed" else [*body, report.headline])
+    context.emit("guard", report.as_json, body if report.effect != "allowed" else [*body, report.headline])
     if report.effect == "denied":
         first = report.as_json()["findings"][:1]
         about = {key: first[0][key] for key in ("todo_id", "holder", "epoch", "rule")} if first else {}
         raise CheckFailed(report.headline, hint=report.command, about=about)
 
 
-def _pushed(face: Face, to: str | None) -> tuple[str, str]:
+def _pushed(context: CommandContext, to: str | None) -> tuple[str, str]:
     """(remote, lines of a pre-push hook), from the source that says what is pushed."""
     from loopx_git.guard import check
 
@@ -59,5 +61,5 @@ def _pushed(face: Face, to: str | None) -> tuple[str, str]:
     lines = (
         "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     )
-    client = face.client
+    client = context.client
     return to or client.connection.settings.remote, lines or check.upstream_lines(client.connection.repository)

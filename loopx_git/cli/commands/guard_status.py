@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from loopx_git.cli.face import ACTOR, Face, command
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 from loopx_git.cli.output import safe
 from loopx_git.errors import CheckFailed
 
 
 @command("status", unused=ACTOR, example="git loopx guard status")
-def main(face: Face) -> None:
+def main(context: CommandContext) -> None:
     """Prove that git runs the guard: a commit is begun in a scratch index, and the hook must answer.
 
     Exit 0: every hook answered. Exit 19: one did not, or the policy is off or unreadable.
     """
     from loopx_git.guard.status import status
 
-    connection = face.client.connection
-    found = status(connection.repository, connection.hooks.entropy)
+    connection = context.client.connection
+    found = status(connection.repository, connection.overrides.entropy)
     lines = [f"hooks: {safe(found.folder)} ({found.kind}); mode: {found.mode}"]
     if found.error:
         lines.append(f"the policy cannot be read: {safe(found.error)}")
     for hook in found.hooks:
-        mark = face.output.paint("runs   ", "32") if hook.runs else face.output.paint("SILENT ", "31")
+        mark = context.output.paint("runs   ", "32") if hook.runs else context.output.paint("SILENT ", "31")
         lines.append(f"{mark} {hook.name:18} by {hook.proof}: {safe(hook.text)}")
-    face.emit("guard_status", {"ok": found.ok, **asdict(found)}, lines)
+    context.emit("guard_status", {"ok": found.ok, **asdict(found)}, lines)
     if not found.ok:
         silent = [hook.name for hook in found.hooks if not hook.runs]
         why = f"git does not run the guard for {', '.join(silent)}" if silent else f"the guard's mode is {found.mode}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 from loopx_git.cli.output import relative, safe
-from loopx_git.cli.show import lease_words
+from loopx_git.cli.render.todo import lease_words
 from loopx_git.client.views import peer_json
 from loopx_git.core.times import format_time
 
@@ -15,14 +15,14 @@ from loopx_git.core.times import format_time
 @click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-def main(face: Face, goal_id: str | None, fresh: bool, offline: bool) -> None:
+def main(context: CommandContext, goal_id: str | None, fresh: bool, offline: bool) -> None:
     """Peers with their last sign of life and claims; lapsed claims; ready todos without a claim."""
-    status = face.client.heartbeat.status(goal_id=goal_id, fresh=fresh, offline=offline)
-    now = face.client.moment().now
+    status = context.client.heartbeat.status(goal_id=goal_id, fresh=fresh, offline=offline)
+    now = context.client.clocks().now
     width = max((len(item.peer.agent) for item in status.peers), default=1)
     lines = []
     for item in status.peers:
-        mark = face.output.paint("stale", "33") if item.stale else item.peer.status.value
+        mark = context.output.paint("stale", "33") if item.stale else item.peer.status.value
         holds = ", ".join(view.lease.todo for view in item.holds) or "nothing"
         holds += f"; softly {', '.join(item.soft)}" if item.soft else ""
         lines.append(f"{item.peer.agent:{width}}  {mark:7}  seen {relative(item.seen, now)}, holds {holds}")
@@ -37,4 +37,4 @@ def main(face: Face, goal_id: str | None, fresh: bool, offline: bool) -> None:
         "lapsed": [{"todo_id": view.id, "lease": view.lease.as_json()} for view in status.lapsed],
         "unclaimed": [view.id for view in status.unclaimed],
     }  # fmt: skip
-    face.emit("heartbeat", payload, lines, status.reading)
+    context.emit("heartbeat", payload, lines, status.reading)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.command_context import CommandContext, command
 from loopx_git.cli.output import safe
 
 
@@ -19,11 +19,11 @@ from loopx_git.cli.output import safe
 @click.option("--per-agent", type=click.IntRange(1, 100), default=1, show_default=True, help="Todos an agent.")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-def main(face: Face, goal_id: str | None, per_agent: int, fresh: bool, offline: bool) -> None:
+def main(context: CommandContext, goal_id: str | None, per_agent: int, fresh: bool, offline: bool) -> None:
     """Which agent should take which todo, as claim commands that can all be run at once. With --agent: what that
     agent can take."""
-    agent = face.values.get("agent")
-    found, reading = face.client.heartbeat.suggest(
+    agent = context.values.get("agent")
+    found, reading = context.client.heartbeat.suggest(
         goal_id=goal_id, per_agent=per_agent, fresh=fresh, offline=offline, agent_id=agent
     )
     commands = [f"git loopx todo claim {item.todo} --agent {item.agent}" for item in found]
@@ -33,4 +33,4 @@ def main(face: Face, goal_id: str | None, per_agent: int, fresh: bool, offline: 
     payload = {
         "suggestions": [{**asdict(item), "command": command} for command, item in zip(commands, found, strict=True)]
     }
-    face.emit("suggestions", payload, lines or ["nothing to suggest"], reading)
+    context.emit("suggestions", payload, lines or ["nothing to suggest"], reading)

@@ -6,8 +6,8 @@ from itertools import count
 
 import click
 
-from loopx_git.cli.face import Face, command, duration
-from loopx_git.cli.reclaiming import reclaimed_lines, reclaimed_payload
+from loopx_git.cli.command_context import CommandContext, command, duration
+from loopx_git.cli.render.reclaimed import reclaimed_lines, reclaimed_payload
 from loopx_git.cli.streams import lost
 from loopx_git.errors import Contention, Interrupted, RemoteFailure, UsageError
 
@@ -17,7 +17,7 @@ from loopx_git.errors import Contention, Interrupted, RemoteFailure, UsageError
 @click.option("--rounds", type=click.IntRange(1), help="End after so many (default: never).")
 @click.option("--take", is_flag=True, help="Claim what has lapsed, instead of returning it to the pool.")
 @click.option("--goal-id", metavar="GOAL", help="Only this goal (default: all).")
-def main(face: Face, interval: str, rounds: int | None, take: bool, goal_id: str | None) -> None:
+def main(context: CommandContext, interval: str, rounds: int | None, take: bool, goal_id: str | None) -> None:
     """Run reclaim again and again. Several watchers do no harm: each reclaim is a compare-and-swap of its own.
 
     An unreachable remote is a warning and the next round tries again.
@@ -28,11 +28,11 @@ def main(face: Face, interval: str, rounds: int | None, take: bool, goal_id: str
     number = 0
     try:
         for number in count(1):
-            _round(face, take, goal_id, number)
+            _round(context, take, goal_id, number)
             if lost() is not None or number == rounds:
                 # Done, or nobody reads it any more.
                 return
-            hooks = face.client.connection.hooks
+            hooks = context.client.connection.overrides
             hooks.clock.sleep(seconds * (0.75 + 0.5 * hooks.jitter()))
     except KeyboardInterrupt:
         raise Interrupted(
@@ -40,13 +40,13 @@ def main(face: Face, interval: str, rounds: int | None, take: bool, goal_id: str
         ) from None
 
 
-def _round(face: Face, take: bool, goal_id: str | None, number: int) -> None:
+def _round(context: CommandContext, take: bool, goal_id: str | None, number: int) -> None:
     """Reclaim once. A remote that does not answer is said, and asked again in the next round."""
     try:
-        done = face.client.heartbeat.reclaim(take=take, goal_id=goal_id)
+        done = context.client.heartbeat.reclaim(take=take, goal_id=goal_id)
     except (RemoteFailure, Contention) as error:
-        face.output.warn(error.message)
+        context.output.warn(error.message)
         return
     payload = {"round": number, **reclaimed_payload(done)}
-    if done or face.output.as_json:
-        face.emit("reclaimed", payload, reclaimed_lines(done, dry_run=False))
+    if done or context.output.as_json:
+        context.emit("reclaimed", payload, reclaimed_lines(done, dry_run=False))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from loopx_git.cli.face import Face, command, options
+from loopx_git.cli.command_context import CommandContext, command, options
 
 
 @command("init", example="git loopx init\ngit add .loopx/config.toml && git commit -m 'loopx: coordinate here'")
 @options("dry_run")
-def main(face: Face, dry_run: bool) -> None:
+def main(context: CommandContext, dry_run: bool) -> None:
     """Begin a ledger here, or join the one that is there.
 
     Creates the coordination ref (on the remote, if there is one) and writes .loopx/config.toml for you to commit.
     Touches nothing else. Safe to run twice, and from two clones at once.
     """
-    done = face.client.setup.init(dry_run=dry_run)
+    done = context.client.setup.init(dry_run=dry_run)
     place = f"{done.ref} on the remote {done.remote}" if done.remote else f"{done.ref} in this repository (no remote)"
     lines = []
     if dry_run:
@@ -35,7 +35,7 @@ def main(face: Face, dry_run: bool) -> None:
                   "  git config loopx.agent NAME       (in that agent's clone, or set LOOPX_AGENT)",
                   "  git loopx todo add 'what to do'"]  # fmt: skip
     for warning in done.warnings:
-        face.output.warn(warning)
+        context.output.warn(warning)
     payload = {"ledger": done.ledger or None, "ref": done.ref, "remote": done.remote, "created": done.created,
                "config": done.config, "dry_run": dry_run}  # fmt: skip
-    face.emit("init", payload, lines)
+    context.emit("init", payload, lines)

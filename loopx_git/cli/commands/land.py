@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from loopx_git.cli.face import Face, command, options
+from loopx_git.cli.command_context import CommandContext, command, options
 from loopx_git.cli.output import safe
 
 
@@ -20,8 +20,8 @@ from loopx_git.cli.output import safe
 @click.option("--no-verify", is_flag=True, help="Do not run the pre-push hook.")
 @click.option("--two-step", is_flag=True, help="For a remote without atomic pushes; says what is not guaranteed.")
 def main(
-    face: Face, todo_id: str | None, to: str | None, rev: str, epoch: int | None, note: str | None, validate: bool,
-    no_verify: bool, two_step: bool,
+    context: CommandContext, todo_id: str | None, to: str | None, rev: str, epoch: int | None, note: str | None,
+    validate: bool, no_verify: bool, two_step: bool,
 ) -> None:  # fmt: skip
     """Push the code to its branch and complete the todo, in one atomic push: both happen, or neither.
 
@@ -33,15 +33,15 @@ def main(
         sys.stderr.buffer.write(chunk)
         sys.stderr.flush()
 
-    landed = face.client.land(
+    landed = context.client.land(
         todo_id or os.environ.get("LOOPX_TODO") or None, to=to, rev=rev, epoch=epoch, note=note,
         need_check=validate, two_step=two_step, verify=not no_verify, sink=sink,
     )  # fmt: skip
     for text in filter(None, (landed.warning, landed.caveat)):
-        face.output.warn(text)
+        context.output.warn(text)
     ref, _, oid = landed.code.rpartition("@")
     words = "had landed already" if landed.already else "landed"
     line = f"{landed.view.id} completed; {oid[:12]} {words} on {safe(ref.removeprefix('refs/heads/'))}"
     payload = {**landed.view.as_json(), "code": landed.code, "already": landed.already,
                "atomic": not two_step, "caveat": landed.caveat or None}  # fmt: skip
-    face.emit("land", payload, [line])
+    context.emit("land", payload, [line])

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from loopx_git.cli.cells import cut
-from loopx_git.cli.face import ACTOR, Face, command, complete_todo
+from loopx_git.cli.command_context import ACTOR, CommandContext, command, complete_todo
 from loopx_git.cli.output import relative, safe
+from loopx_git.cli.render.cells import cut
 from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.errors import UsageError
 
@@ -29,8 +29,8 @@ _VALUE_MAX = 60
 @click.option("--offline", is_flag=True, help="Never fetch.")
 @click.argument("todo", required=False, shell_complete=complete_todo)
 def main(
-    face: Face, todo: str | None, todo_id: str | None, by: str | None, goal_id: str | None, op: str | None,
-    since: str | None, limit: int, fresh: bool, offline: bool,
+    context: CommandContext, todo: str | None, todo_id: str | None, by: str | None, goal_id: str | None,
+    op: str | None, since: str | None, limit: int, fresh: bool, offline: bool,
 ) -> None:  # fmt: skip
     """The log of operations, newest first: one line for each, and below it each field that it changed.
 
@@ -41,18 +41,18 @@ def main(
     from loopx_git.cli.values import time_of
     from loopx_git.core.times import parse_time
 
-    entries, reading = face.client.history.log(
+    entries, reading = context.client.history.log(
         limit=limit, todo_id=todo_id if todo is None else todo, agent=by, goal_id=goal_id, op=op,
         since=time_of(since, "--since"), fresh=fresh, offline=offline,
     )  # fmt: skip
-    now = face.client.moment().now
+    now = context.client.clocks().now
     lines = []
     for entry in entries:
         lines.append(_line(entry, relative(parse_time(entry["time"]), now)))
         lines += [
             _change(change, entry.get("todo")) for change in entry["changes"] if change["field"] not in _IMPLIED
         ]
-    face.emit("log", {"entries": entries}, lines or ["no operations"], reading)
+    context.emit("log", {"entries": entries}, lines or ["no operations"], reading)
 
 
 def _change(change: dict[str, Any], todo: str | None) -> str:

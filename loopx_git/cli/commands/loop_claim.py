@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from loopx_git.cli.face import Face, command, options
+from loopx_git.cli.command_context import CommandContext, command, options
 from loopx_git.cli.output import safe
 from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed, NotFound, NotYourClaim, UsageError
 
@@ -26,8 +26,8 @@ class Refused(UsageError):
 @click.option("--reason", metavar="TEXT", help="Why, with --force.")
 @options("dry_run")
 def main(
-    face: Face, name: str | None, task: str | None, project: str | None, goal_id: str | None, resume: bool,
-    force: bool, reason: str | None, dry_run: bool,
+    context: CommandContext, name: str | None, task: str | None, project: str | None, goal_id: str | None,
+    resume: bool, force: bool, reason: str | None, dry_run: bool,
 ) -> None:  # fmt: skip
     """Claim a todo as the task of a loop. One answer for all loops and all other peers; no time bound.
 
@@ -40,14 +40,14 @@ def main(
             raise Refused(f"missing argument: {argument}", hint="git loopx loop claim NAME --task TODO")
     assert name is not None and task is not None
     if project is not None:
-        face.values = {**face.values, "folder": project}
+        context.values = {**context.values, "folder": project}
     try:
-        view = face.client.loop.claim(
+        view = context.client.loop.claim(
             name, task, goal_id=goal_id, resume=resume, force=force, reason=reason, dry_run=dry_run
         )
     except (HeldByAnother, NotYourClaim, NotAllowed, NotFound) as error:
         word = _word(error, task)
-        if not face.output.as_json:
+        if not context.output.as_json:
             # Programs find it in the object, which is all that there is on standard error for them.
             sys.stderr.write(word + "\n")
         raise Refused(f"{word}: {error.message}", hint=error.hint, about={**error.about, "word": word}) from None
@@ -58,7 +58,7 @@ def main(
     if dry_run and view.claim is not None:
         former = f", taken over from {view.former}" if view.former else ""
         lines.append(f"  lease {view.claim.id}, no time bound{former}")
-    face.emit("loop", lambda: {**view.as_json(), "dry_run": dry_run}, lines if view.acquired else [])
+    context.emit("loop", lambda: {**view.as_json(), "dry_run": dry_run}, lines if view.acquired else [])
 
 
 def _word(error: LoopXError, task: str) -> str:

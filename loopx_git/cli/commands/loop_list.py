@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
-from loopx_git.cli.loop_lines import loop_line
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
+from loopx_git.cli.render.loops import loop_line
 
 
 @command("list", unused=ACTOR, example="git loopx loop list --fresh")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-def main(face: Face, fresh: bool, offline: bool) -> None:
+def main(context: CommandContext, fresh: bool, offline: bool) -> None:
     """List loops: claim, status, iterations, last tick."""
-    found, reading = face.client.loop.list(fresh=fresh, offline=offline)
-    now = face.client.moment().now
+    found, reading = context.client.loop.list(fresh=fresh, offline=offline)
+    now = context.client.clocks().now
     lines = [loop_line(view, now) for view in found] or ["no loops: git loopx loop create NAME"]
-    face.emit("loops", lambda: {"loops": [view.as_json() for view in found]}, lines, reading)
+    context.emit("loops", lambda: {"loops": [view.as_json() for view in found]}, lines, reading)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.attending import STOPS, listening, pause, seconds
-from loopx_git.cli.face import Face, command
-from loopx_git.cli.loop_lines import tick_words
+from loopx_git.cli.command_context import CommandContext, command
+from loopx_git.cli.render.loops import tick_words
+from loopx_git.cli.supervising import STOPS, listening, pause, seconds
 from loopx_git.client.tick import HALTED, NOTHING
 from loopx_git.errors import Contention, LoopXError, OutcomeUnknown, RemoteFailure
 
@@ -23,7 +23,7 @@ from loopx_git.errors import Contention, LoopXError, OutcomeUnknown, RemoteFailu
 @click.option("--grace", default="10s", metavar="TIME", help="Between TERM and KILL (default 10s).")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def main(
-    face: Face, name: str, interval: str, most: int | None, until_idle: bool, halt_after: int | None,
+    context: CommandContext, name: str, interval: str, most: int | None, until_idle: bool, halt_after: int | None,
     goal_id: str | None, resume: bool, grace: str, argv: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run ticks with an interval and jitter between them, until a signal or a bound ends the run.
@@ -36,27 +36,29 @@ def main(
         while True:
             ticks += 1
             try:
-                ticked = face.client.loop.tick(
+                ticked = context.client.loop.tick(
                     name, argv, goal_id=goal_id, resume=resume, grace=seconds(grace, "--grace"), inbox=inbox
                 )
             except (RemoteFailure, Contention, OutcomeUnknown) as error:
-                _say(face, error)
+                _say(context, error)
             else:
                 resume = False
-                face.output.err.write(tick_words(ticked) + "\n")
-                face.output.err.flush()
+                context.output.err.write(tick_words(ticked) + "\n")
+                context.output.err.flush()
                 failures = failures + 1 if ticked.code else 0
                 if halt_after is not None and failures >= halt_after:
-                    face.client.loop.halt(name, reason=f"{failures} failures in a row, the last with {ticked.code}")
-                    face.say(f"halted after {failures} failures; look: git loopx loop show {name}")
+                    context.client.loop.halt(
+                        name, reason=f"{failures} failures in a row, the last with {ticked.code}"
+                    )
+                    context.say(f"halted after {failures} failures; look: git loopx loop show {name}")
                     break
                 if ticked.told in STOPS or ticked.skipped == HALTED or (until_idle and ticked.skipped == NOTHING):
                     break
-            if ticks == most or pause(inbox, every * (0.5 + face.client.connection.hooks.jitter())):
+            if ticks == most or pause(inbox, every * (0.5 + context.client.connection.overrides.jitter())):
                 break
-    view, reading = face.client.loop.show(name)
-    face.emit("loop", lambda: {**view.as_json(), "ticks": ticks}, [], reading)
+    view, reading = context.client.loop.show(name)
+    context.emit("loop", lambda: {**view.as_json(), "ticks": ticks}, [], reading)
 
 
-def _say(face: Face, error: LoopXError) -> None:
-    face.say(f"this tick failed and is tried again: {error.message}")
+def _say(context: CommandContext, error: LoopXError) -> None:
+    context.say(f"this tick failed and is tried again: {error.message}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
-from loopx_git.cli.loop_lines import loop_line
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 from loopx_git.cli.output import safe
+from loopx_git.cli.render.loops import loop_line
 from loopx_git.core.times import format_time
 
 
@@ -14,13 +14,13 @@ from loopx_git.core.times import format_time
 @click.argument("name")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-def main(face: Face, name: str, fresh: bool, offline: bool) -> None:
+def main(context: CommandContext, name: str, fresh: bool, offline: bool) -> None:
     """Show one loop with its task, its claim, and the clone it belongs to."""
-    view, reading = face.client.loop.show(name, fresh=fresh, offline=offline)
+    view, reading = context.client.loop.show(name, fresh=fresh, offline=offline)
     loop = view.loop
-    lines = [loop_line(view, face.client.moment().now)]
+    lines = [loop_line(view, context.client.clocks().now)]
     lines.append(f"  session     {loop.session or 'unbound: the first claim or tick binds it'}")
     lines.append(f"  created     {format_time(loop.created_at)} by {safe(loop.created_by)}")
     if loop.reason:
         lines.append(f"  reason      {safe(loop.reason)}")
-    face.emit("loop", view.as_json, lines, reading)
+    context.emit("loop", view.as_json, lines, reading)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.attending import end_with, listening, seconds
-from loopx_git.cli.face import Face, command
-from loopx_git.cli.loop_lines import tick_words
+from loopx_git.cli.command_context import CommandContext, command
+from loopx_git.cli.render.loops import tick_words
+from loopx_git.cli.supervising import end_with, listening, seconds
 
 
 @command("tick", writes=True, example="git loopx loop tick nightly -- ./agent.sh")
@@ -17,7 +17,13 @@ from loopx_git.cli.loop_lines import tick_words
 @click.option("--grace", default="10s", metavar="TIME", help="Between TERM and KILL (default 10s).")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def main(
-    face: Face, name: str, task: str | None, goal_id: str | None, resume: bool, grace: str, argv: tuple[str, ...]
+    context: CommandContext,
+    name: str,
+    task: str | None,
+    goal_id: str | None,
+    resume: bool,
+    grace: str,
+    argv: tuple[str, ...],
 ) -> None:
     """One tick: keep the task or find one, run the command on it, count, and release a task that has ended.
 
@@ -26,11 +32,11 @@ def main(
     task was taken from the loop.
     """
     with listening() as inbox:
-        ticked = face.client.loop.tick(
+        ticked = context.client.loop.tick(
             name, argv, task=task, goal_id=goal_id, resume=resume, grace=seconds(grace, "--grace"), inbox=inbox
         )
-    face.output.err.write(tick_words(ticked) + "\n")
+    context.output.err.write(tick_words(ticked) + "\n")
     payload = {**ticked.loop.as_json(), "skipped": ticked.skipped or None, "task": ticked.task,
                "exit": None if ticked.status is None else ticked.code, "released": ticked.released}  # fmt: skip
-    face.emit("loop", payload, [])
+    context.emit("loop", payload, [])
     end_with(ticked.code)

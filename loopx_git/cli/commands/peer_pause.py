@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import CHECKS, Face, command, options
+from loopx_git.cli.command_context import CHECKS, CommandContext, command, options
 
 
 @command("pause", example="git loopx peer pause codex-1")
 @click.argument("name")
 @options("dry_run", dry_run=CHECKS)
-def main(face: Face, name: str, dry_run: bool) -> None:
+def main(context: CommandContext, name: str, dry_run: bool) -> None:
     """Pause a peer: it cannot claim, and may finish what it holds."""
     from loopx_git.client.views import peer_json
     from loopx_git.core.peer import PeerStatus
 
-    peer, former = face.client.peer.set_status(name, PeerStatus.PAUSED, dry_run=dry_run)
+    peer, former = context.client.peer.set_status(name, PeerStatus.PAUSED, dry_run=dry_run)
     same = former == PeerStatus.PAUSED.value
     verb = "is already" if same else "would be" if dry_run else "is"
     payload = {"peer": peer_json(peer), "former": former, "dry_run": dry_run}
-    face.emit("peer", payload, [f"peer {peer.agent} {verb} paused"])
+    context.emit("peer", payload, [f"peer {peer.agent} {verb} paused"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import CHECKS, Face, command, options
+from loopx_git.cli.command_context import CHECKS, CommandContext, command, options
 from loopx_git.client.views import peer_json
 
 
@@ -14,9 +14,11 @@ from loopx_git.client.views import peer_json
 @click.option("--capability", multiple=True, metavar="NAME", help="What it can do; repeat it.")
 @click.option("--new", is_flag=True, help="Refuse a name that is registered already.")
 @options("dry_run", dry_run=CHECKS)
-def main(face: Face, name: str, kind: str | None, capability: tuple[str, ...], new: bool, dry_run: bool) -> None:
+def main(
+    context: CommandContext, name: str, kind: str | None, capability: tuple[str, ...], new: bool, dry_run: bool
+) -> None:
     """Register a peer, or change one's kind and capabilities (those given replace the former ones)."""
-    peer, created = face.client.peer.register(
+    peer, created = context.client.peer.register(
         name, kind=kind, capabilities=capability or None, new=new, dry_run=dry_run
     )
     done = "would be registered" if dry_run else "registered" if created else "is registered"
@@ -25,4 +27,4 @@ def main(face: Face, name: str, kind: str | None, capability: tuple[str, ...], n
         "created": created,
         "dry_run": dry_run,
     }
-    face.emit("peer", payload, [f"peer {name} {done}"])
+    context.emit("peer", payload, [f"peer {name} {done}"])

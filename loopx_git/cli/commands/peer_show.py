@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 from loopx_git.cli.output import relative
 from loopx_git.client.views import peer_json
 
@@ -13,13 +13,13 @@ from loopx_git.client.views import peer_json
 @click.argument("name")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-def main(face: Face, name: str, fresh: bool, offline: bool) -> None:
+def main(context: CommandContext, name: str, fresh: bool, offline: bool) -> None:
     """Show one peer and what it holds."""
-    peer, reading = face.client.peer.show(name, fresh=fresh, offline=offline)
-    found = face.client.todo.list(mine=True, agent_id=peer.agent, offline=True).todos
+    peer, reading = context.client.peer.show(name, fresh=fresh, offline=offline)
+    found = context.client.todo.list(mine=True, agent_id=peer.agent, offline=True).todos
     held = [view for view in found if view.holder == peer.agent]
     softly = [view.id for view in found if peer.agent in view.todo.soft_claims]
-    now = face.client.moment().now
+    now = context.client.clocks().now
     lines = [
         f"{peer.agent}  {peer.kind.value}, {peer.status.value}",
         f"  capabilities  {', '.join(peer.capabilities) or '-'}",
@@ -29,4 +29,4 @@ def main(face: Face, name: str, fresh: bool, offline: bool) -> None:
     if softly:
         lines.append(f"  soft claims   {', '.join(softly)}")
     payload = {"peer": peer_json(peer), "holds": [view.lease.id for view in held], "soft_claims": softly}
-    face.emit("peer", payload, lines, reading)
+    context.emit("peer", payload, lines, reading)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 
 
 @command("show", unused=ACTOR, example="git loopx policy show")
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
-def main(face: Face, fresh: bool, offline: bool) -> None:
+def main(context: CommandContext, fresh: bool, offline: bool) -> None:
     """Show every key with its value."""
     from loopx_git.core.policy import KEYS
 
-    values, reading = face.client.policy.show(fresh=fresh, offline=offline)
+    values, reading = context.client.policy.show(fresh=fresh, offline=offline)
     width = max(len(name) for name in values)
     lines = [f"{name:{width}}  {value:9}  {KEYS[name].about}" for name, value in values.items()]
-    face.emit("policy", {"policy": values}, lines, reading)
+    context.emit("policy", {"policy": values}, lines, reading)

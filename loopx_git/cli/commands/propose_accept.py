@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, options
+from loopx_git.cli.command_context import CommandContext, command, options
 
 
 @command("accept", example="git loopx propose accept plans")
 @click.argument("branch")
 @options("dry_run")
-def main(face: Face, branch: str, dry_run: bool) -> None:
+def main(context: CommandContext, branch: str, dry_run: bool) -> None:
     """Replay what a branch proposes as ordinary operations, all or nothing. Exit 15 names what breaks a rule."""
-    done = face.client.propose.accept(branch, dry_run=dry_run)
+    done = context.client.propose.accept(branch, dry_run=dry_run)
     verb = "would be accepted" if dry_run else "accepted"
     lines = [f"{len(done['todos'])} todos {verb} in {done['operations']} operations: {', '.join(done['todos'])}"]
-    face.emit("proposal", {**done, "dry_run": dry_run}, lines)
+    context.emit("proposal", {**done, "dry_run": dry_run}, lines)

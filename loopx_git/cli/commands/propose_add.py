@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from loopx_git.cli.face import Face, command, text_of
+from loopx_git.cli.command_context import CommandContext, command, text_of
 
 
 @command("add", writes=True, example="git loopx propose add plans 'fix: the login bug' --scope 'src/login/**'")
@@ -22,13 +22,13 @@ from loopx_git.cli.face import Face, command, text_of
 @click.option("--label", "labels", multiple=True, help="A label.")
 @click.option("--resume-after", metavar="TIME", help="Not before this UTC time or date, or in 2h, 1d.")
 def main(
-    face: Face, branch: str, title: str, body: str | None, body_file: str | None, resume_after: str | None,
-    **fields: Any,
+    context: CommandContext, branch: str, title: str, body: str | None, body_file: str | None,
+    resume_after: str | None, **fields: Any,
 ) -> None:  # fmt: skip
     """Put a new todo on a branch off the coordination ref, as a plain file, for a pull request."""
     from loopx_git.cli.values import time_of
 
     text = text_of(body, body_file, "--body") or ""
-    fields["resume_after"] = time_of(resume_after, "--resume-after", face.client.connection.hooks.clock.wall)
-    done = face.client.propose.add(branch, title, body=text.strip("\n"), **fields)
-    face.emit("proposal", done, [f"{done['todo']} is proposed on {done['branch']}"])
+    fields["resume_after"] = time_of(resume_after, "--resume-after", context.client.connection.overrides.clock.wall)
+    done = context.client.propose.add(branch, title, body=text.strip("\n"), **fields)
+    context.emit("proposal", done, [f"{done['todo']} is proposed on {done['branch']}"])

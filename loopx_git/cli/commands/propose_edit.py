@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from loopx_git.cli.face import Face, command, text_of
+from loopx_git.cli.command_context import CommandContext, command, text_of
 from loopx_git.errors import UsageError
 
 
@@ -25,7 +25,7 @@ from loopx_git.errors import UsageError
 @click.option("--label", "labels", multiple=True, help="The new labels; repeat it.")
 @click.option("--resume-after", metavar="TIME", help="Not before this UTC time or date, or in 2h, 1d.")
 def main(
-    face: Face, branch: str, todo: str, status: str | None, note: str | None, body: str | None,
+    context: CommandContext, branch: str, todo: str, status: str | None, note: str | None, body: str | None,
     body_file: str | None, resume_after: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """Edit a todo on a branch off the coordination ref, for a pull request. It needs no claim."""
@@ -36,8 +36,10 @@ def main(
     if text is not None:
         fields["body"] = text.strip("\n")
     if resume_after is not None:
-        fields["resume_after"] = time_of(resume_after, "--resume-after", face.client.connection.hooks.clock.wall)
+        fields["resume_after"] = time_of(
+            resume_after, "--resume-after", context.client.connection.overrides.clock.wall
+        )
     if not (fields or status or note):
         raise UsageError("this names nothing to change", hint="--title TEXT, or another field")
-    done = face.client.propose.edit(branch, todo, status=status, note=note, **fields)
-    face.emit("proposal", done, [f"an edit of {done['todo']} is proposed on {done['branch']}"])
+    done = context.client.propose.edit(branch, todo, status=status, note=note, **fields)
+    context.emit("proposal", done, [f"an edit of {done['todo']} is proposed on {done['branch']}"])

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 from loopx_git.errors import UsageError
 
 #: Most bytes of updates that are read; a push of 1,000 refs has about 150,000.
@@ -20,7 +20,7 @@ _INPUT_MAX = 4_000_000
     example="git loopx receive-check < updates    # hooks/pre-receive: exec git-loopx receive-check",
 )
 @click.argument("update", nargs=-1, metavar="[REF OLD NEW]")
-def main(face: Face, update: tuple[str, ...]) -> None:
+def main(context: CommandContext, update: tuple[str, ...]) -> None:
     """The gate of a bare repository, as its pre-receive hook (updates on standard input) or its update hook.
 
     On the coordination ref only fast-forwards of legal operations pass, on guarded code branches only commits under a
@@ -37,8 +37,8 @@ def main(face: Face, update: tuple[str, ...]) -> None:
     else:
         lines = sys.stdin.buffer.read(_INPUT_MAX).decode("utf-8", "surrogateescape").split("\n")
         lines = [line for line in lines if line]
-    repository = open_repository(face.folder, {**os.environ, "LC_MESSAGES": "C", "LANGUAGE": "C"})
-    budget = seconds_of(face.values.get("timeout"), 60.0)
+    repository = open_repository(context.folder, {**os.environ, "LC_MESSAGES": "C", "LANGUAGE": "C"})
+    budget = seconds_of(context.values.get("timeout"), 60.0)
     refusals = Gate(repository, os.environ, budget).refusals(updates_of(lines))
     for refusal in refusals:
         click.echo(str(refusal), err=True)

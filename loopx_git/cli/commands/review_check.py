@@ -6,7 +6,7 @@ import os
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.command_context import CommandContext, command
 from loopx_git.cli.output import safe
 from loopx_git.errors import CheckFailed
 
@@ -16,7 +16,7 @@ from loopx_git.errors import CheckFailed
 @click.option("--head", default="HEAD", show_default=True, metavar="H", help="The change.")
 @click.option("--strict", is_flag=True, help="Every warning is an error.")
 @click.option("--github", is_flag=True, help="Print annotations, and write a step summary.")
-def main(face: Face, base: str, head: str, strict: bool, github: bool) -> None:
+def main(context: CommandContext, base: str, head: str, strict: bool, github: bool) -> None:
     """Is every change of the range covered by a claim that the ledger granted? Policy and ledger are the base's.
 
     Exit 0: yes. Exit 19: no; each finding has file, commit, todo, holder and the way out.
@@ -24,7 +24,9 @@ def main(face: Face, base: str, head: str, strict: bool, github: bool) -> None:
     from loopx_git.review.github import workflow_commands
     from loopx_git.review.verdict import review
 
-    verdict = review(face.folder, os.environ, base, head, face.flags(), face.hooks()).check(strict=strict)
+    verdict = review(context.folder, os.environ, base, head, context.flags(), context.overrides()).check(
+        strict=strict
+    )
     lines = []
     for finding in verdict.findings:
         place = f"  {finding.file}" if finding.file is not None else ""
@@ -41,7 +43,7 @@ def main(face: Face, base: str, head: str, strict: bool, github: bool) -> None:
 
             with open(summary, "a", encoding="utf-8") as file:
                 file.write(summary_of(verdict))
-    face.emit("review", verdict.as_json, lines)
+    context.emit("review", verdict.as_json, lines)
     if not verdict.ok:
         wrong = sum(1 for finding in verdict.findings if finding.level == "error")
         raise CheckFailed(

@@ -7,7 +7,7 @@ import os
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.command_context import CommandContext, command
 
 
 @command("report", example="git loopx review report --base origin/main --head HEAD --format markdown")
@@ -15,12 +15,12 @@ from loopx_git.cli.face import Face, command
 @click.option("--head", default="HEAD", show_default=True, metavar="H", help="The change.")
 @click.option("--format", "form", type=click.Choice(["markdown", "html", "json"]), default="markdown",
               show_default=True, help="For a comment, as a page, or for programs.")  # fmt: skip
-def main(face: Face, base: str, head: str, form: str) -> None:
+def main(context: CommandContext, base: str, head: str, form: str) -> None:
     """The todos behind a range: who held them when, path by path, and what is unclaimed."""
     from loopx_git.review.report import report
     from loopx_git.review.verdict import review
 
-    found = report(review(face.folder, os.environ, base, head, face.flags(), face.hooks()))
+    found = report(review(context.folder, os.environ, base, head, context.flags(), context.overrides()))
     if form == "markdown":
         from loopx_git.review.markdown import markdown
 
@@ -31,4 +31,4 @@ def main(face: Face, base: str, head: str, form: str) -> None:
         text = page(found)
     else:
         text = json.dumps(found.as_json(), indent=1) + "\n"
-    face.emit("report", found.as_json, text.rstrip("\n").split("\n"))
+    context.emit("report", found.as_json, text.rstrip("\n").split("\n"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.attending import STOPS, end_with, listening, pause, seconds
-from loopx_git.cli.face import Face, command, duration
+from loopx_git.cli.command_context import CommandContext, command, duration
 from loopx_git.cli.output import safe
-from loopx_git.client.places import NonePrepared, none_prepared
-from loopx_git.client.workplace import BadPlace
+from loopx_git.cli.supervising import STOPS, end_with, listening, pause, seconds
+from loopx_git.client.worktree import UnusableWorktree
+from loopx_git.client.worktrees import NonePrepared, none_prepared
 from loopx_git.errors import NotFound, UsageError
 
 
@@ -30,7 +30,7 @@ from loopx_git.errors import NotFound, UsageError
 @click.option("--max", "most", type=click.IntRange(1), metavar="N", help="With --repeat: at most N todos.")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def main(
-    face: Face, pick: bool, todo: str | None, goal_id: str | None, ttl: str | None, resume: bool,
+    context: CommandContext, pick: bool, todo: str | None, goal_id: str | None, ttl: str | None, resume: bool,
     on_exit: str | None, branch: bool, worktree: bool, keep_worktree: bool, grace: str, repeat: bool,
     wait: str | None, most: int | None, argv: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -58,31 +58,31 @@ def main(
         raise UsageError("--resume goes with --todo-id", hint="leave out --resume")
     every = None if wait is None else seconds(wait, "--wait")
     worst, done = 0, 0
-    passed: dict[str, BadPlace] = {}
+    passed: dict[str, UnusableWorktree] = {}
     with listening() as inbox:
         while True:
             try:
-                ran = face.client.run(
+                ran = context.client.run(
                     argv, todo_id=todo, goal_id=goal_id, ttl=duration(ttl, "--ttl"), resume=resume, on_exit=on_exit,
                     branch=branch, worktree=worktree, keep_worktree=keep_worktree, grace=seconds(grace, "--grace"),
-                    inbox=inbox, passed=passed, say=face.say,
+                    inbox=inbox, passed=passed, say=context.say,
                 )  # fmt: skip
             except (NotFound, NonePrepared):
                 if not repeat or (every is None and done == 0):
                     raise
-                if every is None or pause(inbox, every * (0.5 + face.client.connection.hooks.jitter())):
+                if every is None or pause(inbox, every * (0.5 + context.client.connection.overrides.jitter())):
                     break
                 continue
             done += 1
             worst = worst or ran.code
             payload = {**ran.view.as_json(), "outcome": ran.outcome.value, "exit": ran.code, "note": ran.note,
                        "branch": ran.place.branch, "folder": ran.place.folder}  # fmt: skip
-            face.emit("run", payload, [])
+            context.emit("run", payload, [])
             stopped = ran.told in STOPS or (ran.status < 0 and -ran.status in STOPS)
             if not repeat or done == most or stopped:
                 break
     if repeat:
-        face.say(safe(f"{done} todos worked on" + (f", {len(passed)} passed over" if passed else "")))
+        context.say(safe(f"{done} todos worked on" + (f", {len(passed)} passed over" if passed else "")))
         if passed and not worst:
             raise none_prepared(passed, done=done)
     end_with(worst)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command
+from loopx_git.cli.command_context import CommandContext, command
 from loopx_git.errors import UsageError
 
 
@@ -12,7 +12,7 @@ from loopx_git.errors import UsageError
 @click.option("--publish", is_flag=True, help="Move this repository's own ledger to the remote.")
 @click.option("--accept-tip", metavar="OID", help="After a rewrite: accept this tip (with --reason).")
 @click.option("--reason", help="Why, with --accept-tip; kept in this clone.")
-def main(face: Face, publish: bool, accept_tip: str | None, reason: str | None) -> None:
+def main(context: CommandContext, publish: bool, accept_tip: str | None, reason: str | None) -> None:
     """Fetch the coordination ref and check what is new.
 
     After exit 16 "was rewritten": find out who moved the ref back or replaced it, and why; most often the old tip
@@ -28,7 +28,7 @@ def main(face: Face, publish: bool, accept_tip: str | None, reason: str | None) 
         )
     if publish and accept_tip:
         raise UsageError("--publish and --accept-tip cannot be combined", hint="run one after the other")
-    setup = face.client.setup
+    setup = context.client.setup
     if publish:
         done = setup.publish()
         lines = [
@@ -36,11 +36,11 @@ def main(face: Face, publish: bool, accept_tip: str | None, reason: str | None) 
             "put this into .loopx/config.toml and commit it:",
             *(f"  {line}" for line in done["config"].splitlines()),
         ]
-        face.emit("sync", done, lines)
+        context.emit("sync", done, lines)
         return
     done = setup.accept_tip(accept_tip, reason or "") if accept_tip else setup.sync()
     for warning in done["warnings"]:
-        face.output.warn(warning)
+        context.output.warn(warning)
     place = f"{done['ref']} on {done['remote']}" if done["remote"] else f"{done['ref']} in this repository"
     fetched = f"{done['fetched']} new operations" if done["fetched"] != 1 else "1 new operation"
-    face.emit("sync", done, [f"{place} is at {done['tip'][:12]}: {fetched}"])
+    context.emit("sync", done, [f"{place} is at {done['tip'][:12]}: {fetched}"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, duration, lease_argument
-from loopx_git.cli.show import lease_words, news_lines
+from loopx_git.cli.command_context import CommandContext, command, duration, lease_argument
+from loopx_git.cli.render.todo import lease_words, news_lines
 from loopx_git.errors import UsageError
 
 
@@ -15,17 +15,19 @@ from loopx_git.errors import UsageError
 @click.option("--all", "every", is_flag=True, help="Every lease of this session, in one commit.")
 @click.option("--ttl", metavar="TIME", help="A new time bound (default: as it was).")
 @lease_argument
-def main(face: Face, lease: str | None, every: bool, ttl: str | None) -> None:
+def main(context: CommandContext, lease: str | None, every: bool, ttl: str | None) -> None:
     """Renew a lease, named todo@epoch or by its todo. Exit 12: it is not yours any more."""
     if every == (lease is not None) or (every and ttl is not None):
         raise UsageError("name one lease, or say --all (without --ttl)", hint="git loopx task-lease renew --all")
     if lease is None:
-        renewed = face.client.task_lease.renew_all()
+        renewed = context.client.task_lease.renew_all()
         line = f"renewed {len(renewed)}: {', '.join(renewed)}" if renewed else "this session holds nothing"
-        heard = [item for name in renewed for item in face.client.task_lease.news(name.partition("@")[0])]
+        heard = [item for name in renewed for item in context.client.task_lease.news(name.partition("@")[0])]
         told = [f"{item.todo} {words}" for item, words in zip(heard, news_lines(heard), strict=True)]
-        face.emit("leases", lambda: {"renewed": renewed, "news": [item.as_json() for item in heard]}, [line, *told])
+        context.emit(
+            "leases", lambda: {"renewed": renewed, "news": [item.as_json() for item in heard]}, [line, *told]
+        )
         return
-    view = face.client.task_lease.renew(lease, ttl=duration(ttl, "--ttl"))
-    lines = [f"{view.id}: {lease_words(view, face.client.moment().now)}", *news_lines(view.news)]
-    face.emit("lease", lambda: {"lease": view.as_json(), "news": view.news_json()}, lines)
+    view = context.client.task_lease.renew(lease, ttl=duration(ttl, "--ttl"))
+    lines = [f"{view.id}: {lease_words(view, context.client.clocks().now)}", *news_lines(view.news)]
+    context.emit("lease", lambda: {"lease": view.as_json(), "news": view.news_json()}, lines)

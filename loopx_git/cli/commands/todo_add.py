@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import CHECKS, Face, command, options, text_of
-from loopx_git.cli.show import emit_outcome
+from loopx_git.cli.command_context import CHECKS, CommandContext, command, options, text_of
+from loopx_git.cli.render.todo import emit_outcome
 from loopx_git.errors import UsageError
 
 
@@ -27,7 +27,7 @@ from loopx_git.errors import UsageError
 @click.option("--validate", metavar="COMMAND", help="A command that must pass before it is completed.")
 @options("dry_run", dry_run=CHECKS)
 def main(
-    face: Face, title_argument: str | None, title: str | None, goal_id: str | None, alias: str | None,
+    context: CommandContext, title_argument: str | None, title: str | None, goal_id: str | None, alias: str | None,
     priority: int, body: str | None, body_file: str | None, scope: tuple[str, ...], requires: tuple[str, ...],
     exclude: tuple[str, ...], depends_on: tuple[str, ...], label: tuple[str, ...], resume_after: str | None,
     branch: str | None, validate: str | None, dry_run: bool,
@@ -38,13 +38,13 @@ def main(
     if (title_argument is None) == (title is None):
         problem = "the title is missing" if title is None else "the title is given twice"
         raise UsageError(problem, hint="git loopx todo add 'what to do'")
-    view = face.client.todo.add(
+    view = context.client.todo.add(
         title_argument or title or "", goal_id=goal_id, alias=alias, priority=priority,
         body=text_of(body, body_file, "--body") or "", scope=scope, requires=requires, excluded=exclude,
         depends_on=depends_on, labels=label,
-        resume_after=time_of(resume_after, "--resume-after", face.client.connection.hooks.clock.wall),
+        resume_after=time_of(resume_after, "--resume-after", context.client.connection.overrides.clock.wall),
         branch=branch,
         validate=words_of(validate, "--validate"),
         dry_run=dry_run,
     )  # fmt: skip
-    emit_outcome(face, view, "added", dry_run=dry_run)
+    emit_outcome(context, view, "added", dry_run=dry_run)

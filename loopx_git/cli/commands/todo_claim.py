@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, duration, options, todos_argument
-from loopx_git.cli.show import emit_outcome, outcome_lines
+from loopx_git.cli.command_context import CommandContext, command, duration, options, todos_argument
+from loopx_git.cli.render.todo import emit_outcome, outcome_lines
 
 
 @command("claim", example="git loopx todo claim todo_ab12cd34ef56 --agent codex-1 --ttl 45m")
@@ -18,21 +18,21 @@ from loopx_git.cli.show import emit_outcome, outcome_lines
 @options("dry_run")
 @todos_argument
 def main(
-    face: Face, todos: list[str], goal_id: str | None, ttl: str | None, no_ttl: bool, resume: bool, soft: bool,
-    dry_run: bool,
+    context: CommandContext, todos: list[str], goal_id: str | None, ttl: str | None, no_ttl: bool, resume: bool,
+    soft: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Claim a todo for this session, or several, all or nothing.
 
     Exit 0: it is yours. Exit 11: somebody else holds it.
     """
-    views = face.client.todo.claim_all(
+    views = context.client.todo.claim_all(
         todos, goal_id=goal_id, ttl=duration("none" if no_ttl else ttl, "--ttl"), resume=resume, soft=soft,
         dry_run=dry_run,
     )  # fmt: skip
     done = ["claimed softly" if view.facts.get("soft") else "claimed" for view in views]
     if len(views) == 1:
-        emit_outcome(face, views[0], done[0], dry_run=dry_run)
+        emit_outcome(context, views[0], done[0], dry_run=dry_run)
         return
-    now = face.client.moment().now
+    now = context.client.clocks().now
     lines = [line for view, verb in zip(views, done, strict=True) for line in outcome_lines(view, verb, now)]
-    face.emit("claims", lambda: {"claims": [view.as_json() for view in views], "dry_run": dry_run}, lines)
+    context.emit("claims", lambda: {"claims": [view.as_json() for view in views], "dry_run": dry_run}, lines)

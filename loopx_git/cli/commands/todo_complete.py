@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from loopx_git.cli.face import Face, command, options, todo_argument
-from loopx_git.cli.show import emit_outcome
+from loopx_git.cli.command_context import CommandContext, command, options, todo_argument
+from loopx_git.cli.render.todo import emit_outcome
 
 
 @command("complete", example="git loopx todo complete todo_ab12cd34ef56 --note 'merged as #12'")
@@ -16,7 +16,7 @@ from loopx_git.cli.show import emit_outcome
 @click.option("--successor-title", metavar="TITLE", help="Make a new todo that continues the work.")
 @options("dry_run")
 @todo_argument
-def main(face: Face, todo: str, **given: Any) -> None:
+def main(context: CommandContext, todo: str, **given: Any) -> None:
     """Complete a todo that you hold. Ends the claim in the same commit.
 
     A todo with a `validate` command is completed only when that passes; what it prints goes to standard error.
@@ -27,10 +27,10 @@ def main(face: Face, todo: str, **given: Any) -> None:
         sys.stderr.buffer.write(chunk)
         sys.stderr.flush()
 
-    view = face.client.todo.complete(todo, sink=sink, **given)
+    view = context.client.todo.complete(todo, sink=sink, **given)
     linked = bool(view.todo.successor) and not view.facts.get("unchanged")
     emit_outcome(
-        face,
+        context,
         view,
         "completed",
         dry_run=given["dry_run"],

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from loopx_git.cli.face import ACTOR, Face, command
-from loopx_git.cli.listing import fields_of, rendered
+from loopx_git.cli.command_context import ACTOR, CommandContext, command
 from loopx_git.cli.output import safe
+from loopx_git.cli.render.listing import fields_of, rendered
 from loopx_git.core.query import Skipped
 
 #: How many reasons the line about what was left out gives; `--json` has all.
@@ -32,7 +32,8 @@ _REASONS = 3
 @click.option("--fresh", is_flag=True, help="Fetch first.")
 @click.option("--offline", is_flag=True, help="Never fetch.")
 def main(
-    face: Face, goal_id: str | None, status: tuple[str, ...], ready: bool, mine: bool, holder: str | None,
+    context: CommandContext, goal_id: str | None, status: tuple[str, ...], ready: bool, mine: bool,
+    holder: str | None,
     label: tuple[str, ...], text: str | None, waiting: bool, blocked: bool, archived: bool, limit: int | None,
     fields: str | None, budget: int | None, fresh: bool, offline: bool,
 ) -> None:  # fmt: skip
@@ -42,33 +43,33 @@ def main(
     todo waits for. A todo that cannot be claimed yet is shown as waiting.
     """
     if not (ready or mine):
-        face.refuse(
+        context.refuse(
             ACTOR, why=" without --ready or --mine",
             instead="what NAME holds: git loopx todo list --holder NAME   what NAME could claim: "
             "git loopx todo list --ready --agent NAME",
         )  # fmt: skip
-    fields_of(fields, as_json=face.output.as_json)
-    found = face.client.todo.list(
+    fields_of(fields, as_json=context.output.as_json)
+    found = context.client.todo.list(
         goal_id=goal_id, status=status, ready=ready, mine=mine, holder=holder, label=label, text=text,
         waiting=waiting, blocked=blocked, archived=archived, limit=limit, fresh=fresh, offline=offline,
     )  # fmt: skip
     for error in found.broken:
-        face.output.warn(error.message)
-    lines, objects, cut = rendered(face, found.todos, fields, budget)
+        context.output.warn(error.message)
+    lines, objects, cut = rendered(context, found.todos, fields, budget)
     left_out = found.left_out + cut
     if not found.todos:
         lines.append(safe(found.nothing) or "no todos")
     if left_out:
         lines.append(f"... and {left_out} more (--limit, --budget, --label, --text, --goal-id)")
     if found.skipped:
-        lines.append(_passed_over(found.skipped, face.client.connection.settings.agent or ""))
+        lines.append(_passed_over(found.skipped, context.client.connection.settings.agent or ""))
     payload = {
         "todos": objects,
         "left_out": left_out,
         "skipped": [{"todo_id": item.todo, "why": item.why} for item in found.skipped],
         "broken": [safe(error.message) for error in found.broken],
     }
-    face.emit("todos", payload, lines, found.reading)
+    context.emit("todos", payload, lines, found.reading)
 
 
 def _passed_over(skipped: Sequence[Skipped], agent: str) -> str:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopx_git.cli.face import Face, command, duration
-from loopx_git.cli.listing import fields_of, rendered
+from loopx_git.cli.command_context import CommandContext, command, duration
 from loopx_git.cli.output import safe
-from loopx_git.cli.show import lease_words
+from loopx_git.cli.render.listing import fields_of, rendered
+from loopx_git.cli.render.todo import lease_words
 from loopx_git.errors import UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.pick import Picked
+    from loopx_git.client.next_todo import Picked
 
 
 @command("next", example="git loopx todo next --claim --agent codex-1 --json")
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 @click.option("--offline", is_flag=True, help="Never fetch.")
 @click.option("--dry-run", is_flag=True, help="With --claim: say what would happen, write nothing.")
 def main(
-    face: Face, claim: bool, goal_id: str | None, ttl: str | None, status: tuple[str, ...], limit: int | None,
-    fields: str | None, budget: int | None, fresh: bool, offline: bool, dry_run: bool,
+    context: CommandContext, claim: bool, goal_id: str | None, ttl: str | None, status: tuple[str, ...],
+    limit: int | None, fields: str | None, budget: int | None, fresh: bool, offline: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """The best todo that fits the agent; with --claim it is claimed in one step.
 
@@ -49,19 +49,19 @@ def main(
                 f"{flag} is for a look, and --claim takes one todo", hint=f"leave out {flag}, or --claim"
             )
     listed = limit is not None or fields is not None or budget is not None
-    fields_of(fields, as_json=face.output.as_json)
-    found = face.client.todo.next(
+    fields_of(fields, as_json=context.output.as_json)
+    found = context.client.todo.next(
         claim=claim, goal_id=goal_id, ttl=duration(ttl, "--ttl"), fresh=fresh, offline=offline, dry_run=dry_run,
         statuses=status, limit=limit if listed else 1,
     )  # fmt: skip
     if listed:
-        _list(face, found, fields, budget)
+        _list(context, found, fields, budget)
         return
     todo = found.view.todo
     verb = ("would be claimed" if dry_run else "claimed") if claim else "is next"
     lines = [f"{todo.id} {verb}: {safe(todo.title)}"]
     if claim and not dry_run:
-        lines.append(f"  {lease_words(found.view.lease, face.client.moment().now)}")
+        lines.append(f"  {lease_words(found.view.lease, context.client.clocks().now)}")
     lines += [f"  lost: {safe(why)}" for why in found.lost]
     lines += [f"  passed over: {safe(item.words)}" for item in found.skipped[:5]]
     if len(found.skipped) > 5:
@@ -73,14 +73,14 @@ def main(
         "skipped": [{"todo_id": item.todo, "why": item.why} for item in found.skipped],
         "dry_run": dry_run,
     }
-    face.emit("todo", payload, lines, found.reading if not claim else None)
+    context.emit("todo", payload, lines, found.reading if not claim else None)
 
 
-def _list(face: Face, found: Picked, fields: str | None, budget: int | None) -> None:
+def _list(context: CommandContext, found: Picked, fields: str | None, budget: int | None) -> None:
     """The best that fit, one a line, and how many more there are."""
-    lines, objects, cut = rendered(face, found.best, fields, budget)
+    lines, objects, cut = rendered(context, found.best, fields, budget)
     left_out = found.left_out + cut
     if left_out:
         lines.append(f"... and {left_out} more fit (--limit, --budget)")
     skipped = [{"todo_id": item.todo, "why": item.why} for item in found.skipped]
-    face.emit("todos", {"todos": objects, "left_out": left_out, "skipped": skipped}, lines, found.reading)
+    context.emit("todos", {"todos": objects, "left_out": left_out, "skipped": skipped}, lines, found.reading)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from loopx_git.cli.face import Face, command, options, todo_argument
-from loopx_git.cli.show import emit_outcome
+from loopx_git.cli.command_context import CommandContext, command, options, todo_argument
+from loopx_git.cli.render.todo import emit_outcome
 from loopx_git.errors import UsageError
 
 
@@ -19,7 +19,7 @@ from loopx_git.errors import UsageError
 @options("dry_run")
 @todo_argument
 def main(
-    face: Face, todo: str, goal_id: str | None, epoch: int | None, status: str | None, note: str | None,
+    context: CommandContext, todo: str, goal_id: str | None, epoch: int | None, status: str | None, note: str | None,
     force: bool, reason: str | None, soft: bool, dry_run: bool,
 ) -> None:  # fmt: skip
     """Release a claim. Another agent's claim takes --force --reason; its epoch rises.
@@ -30,10 +30,10 @@ def main(
     if soft:
         if force or reason or status or note or epoch is not None:
             raise UsageError("--soft takes back a soft claim and does nothing else", hint="leave out the rest")
-        view = face.client.todo.unsoft(todo, goal_id=goal_id, dry_run=dry_run)
+        view = context.client.todo.unsoft(todo, goal_id=goal_id, dry_run=dry_run)
     else:
-        view = face.client.todo.release(
+        view = context.client.todo.release(
             todo, goal_id=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason,
             dry_run=dry_run,
         )  # fmt: skip
-    emit_outcome(face, view, "completed" if status == "completed" else "released", dry_run=dry_run)
+    emit_outcome(context, view, "completed" if status == "completed" else "released", dry_run=dry_run)

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from loopx_git.cli.face import Face, command, options, todo_argument
-from loopx_git.cli.show import emit_outcome
+from loopx_git.cli.command_context import CommandContext, command, options, todo_argument
+from loopx_git.cli.render.todo import emit_outcome
 
 
 @command("supersede", example="git loopx todo supersede todo_ab12cd34ef56 --by-title 'rewrite the parser'")
@@ -15,7 +15,7 @@ from loopx_git.cli.show import emit_outcome
 @click.option("--by-title", metavar="TITLE", help="Make a new todo that continues the work.")
 @options("epoch", "note", "force", "reason", "dry_run")
 @todo_argument
-def main(face: Face, todo: str, **given: Any) -> None:
+def main(context: CommandContext, todo: str, **given: Any) -> None:
     """End a todo that you hold, because another one continues the work."""
-    view = face.client.todo.supersede(todo, **given)
-    emit_outcome(face, view, "superseded", dry_run=given["dry_run"])
+    view = context.client.todo.supersede(todo, **given)
+    emit_outcome(context, view, "superseded", dry_run=given["dry_run"])

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from loopx_git.cli.face import Face, command, options, todo_argument
-from loopx_git.cli.show import emit_outcome
+from loopx_git.cli.command_context import CommandContext, command, options, todo_argument
+from loopx_git.cli.render.todo import emit_outcome
 
 
 @command(
@@ -16,7 +16,7 @@ from loopx_git.cli.show import emit_outcome
 @click.option("--to", required=True, metavar="AGENT", help="The receiving agent.")
 @options("epoch", "note", "force", "reason", "dry_run")
 @todo_argument
-def main(face: Face, todo: str, **given: Any) -> None:
+def main(context: CommandContext, todo: str, **given: Any) -> None:
     """Transfer a claim to another agent. The epoch rises; the new holder's next write binds its session."""
-    view = face.client.todo.transfer(todo, **given)
-    emit_outcome(face, view, "transferred", dry_run=given["dry_run"])
+    view = context.client.todo.transfer(todo, **given)
+    emit_outcome(context, view, "transferred", dry_run=given["dry_run"])

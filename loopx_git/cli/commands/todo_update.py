@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from loopx_git.cli.face import Face, command, options, text_of, todo_argument
-from loopx_git.cli.show import emit_outcome
+from loopx_git.cli.command_context import CommandContext, command, options, text_of, todo_argument
+from loopx_git.cli.render.todo import emit_outcome
 from loopx_git.errors import UsageError
 
 #: Flags that set a field: parameter -> attribute of the todo.
@@ -56,7 +56,7 @@ def _field_words(given: dict[str, Any]) -> list[str]:
 @click.option("--claimed-by", metavar="NAME", help="The same as --agent.")
 @options("epoch", "force", "reason", "dry_run")
 @todo_argument
-def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
+def main(context: CommandContext, todo: str, goal_id: str | None, **given: Any) -> None:
     """Change a todo that you hold: status, notes, fields. A note alone needs no claim.
 
     An operator changes another's todo with --force --reason; priority and labels leave the claim as it is.
@@ -65,7 +65,7 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
     from loopx_git.client.assignment import refuse_assignment
 
     agent = given["claimed_by"]
-    if agent is not None and face.values.get("agent") not in (None, agent):
+    if agent is not None and context.values.get("agent") not in (None, agent):
         raise UsageError("--agent and --claimed-by name two agents", hint="leave out --claimed-by")
     fields: dict[str, Any] = {name: given[flag] for flag, name in _FIELDS.items() if given[flag] is not None}
     lists = {**given, "validate": words_of(given["validate"], "--validate")}
@@ -75,7 +75,7 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
         fields["body"] = body.strip("\n")
     if given["resume_after"] is not None:
         fields["resume_after"] = time_of(
-            given["resume_after"], "--resume-after", face.client.connection.hooks.clock.wall
+            given["resume_after"], "--resume-after", context.client.connection.overrides.clock.wall
         )
     for name in given["clear"]:
         attribute = {**_FIELDS, **_LISTS, "resume_after": "resume_after", "body": "body"}.get(name.replace("-", "_"))
@@ -96,12 +96,12 @@ def main(face: Face, todo: str, goal_id: str | None, **given: Any) -> None:
             raise UsageError(
                 "--clear-claim changes no fields", hint=f"change them first: {first}   then the same without them"
             )
-        view = face.client.todo.release(todo, goal_id=goal_id, note=note, **rest)
+        view = context.client.todo.release(todo, goal_id=goal_id, note=note, **rest)
         done = "completed" if given["status"] == "completed" else "released"
     else:
         if agent is not None:
             changes = bool(fields or note or given["status"])
-            refuse_assignment(face.client, todo, agent, goal_id=goal_id, changes=changes)
-        view = face.client.todo.update(todo, goal_id=goal_id, note=note, agent_id=agent, **rest, **fields)
+            refuse_assignment(context.client, todo, agent, goal_id=goal_id, changes=changes)
+        view = context.client.todo.update(todo, goal_id=goal_id, note=note, agent_id=agent, **rest, **fields)
         done = "updated"
-    emit_outcome(face, view, done, dry_run=rest["dry_run"])
+    emit_outcome(context, view, done, dry_run=rest["dry_run"])

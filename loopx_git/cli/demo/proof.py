@@ -10,14 +10,14 @@ from loopx_git.cli.demo.stage import Stage, acknowledged
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Grant:
     """One statement of the proof: whether it holds, and the figures."""
 
     holds: bool
     text: str
 
 
-def prove(stage: Stage, tip_before: str, refusal: Any) -> tuple[list[Claim], dict[str, Any]]:
+def prove(stage: Stage, tip_before: str, refusal: Any) -> tuple[list[Grant], dict[str, Any]]:
     """Every statement, and the figures: who did what, lost races, the result of verify."""
     client = stage.client("operator")
     verdict = client.history.verify()
@@ -32,24 +32,24 @@ def prove(stage: Stage, tip_before: str, refusal: Any) -> tuple[list[Claim], dic
     dead = stuck["agent"]
     successor = next((agent for todo, epoch, agent in told if todo == stuck["todo"] and epoch > stuck["epoch"]), None)
     statements = [
-        Claim(verdict.ok, f"verify: {verdict.commits} operations replayed, {len(verdict.findings)} break a rule"),
-        Claim(
+        Grant(verdict.ok, f"verify: {verdict.commits} operations replayed, {len(verdict.findings)} break a rule"),
+        Grant(
             all(count == 1 for count in granted.values()),
             f"no epoch was granted twice: {len(granted)} grants, {sum(granted.values())} claims in history",
         ),
-        Claim(
+        Grant(
             len(told) == sum(in_history.values()) and all(in_history[item] == 1 for item in told),
             f"every acknowledged claim is in history exactly once: {len(told)}",
         ),
-        Claim(
+        Grant(
             completions == Counter(dict.fromkeys(stage.todos, 1)),
             f"every todo was completed exactly once: {sum(completions.values())} of {len(stage.todos)}",
         ),
-        Claim(
+        Grant(
             successor not in (None, dead),
             f"{stuck['todo']} of the killed {dead} (epoch {stuck['epoch']}) was finished by {successor}",
         ),
-        Claim(
+        Grant(
             refusal is not None and refusal.code == 12 and verdict.tip == tip_before,
             f"the late write of {dead} was refused (exit {getattr(refusal, 'code', 0)}) and changed nothing",
         ),

@@ -9,8 +9,8 @@ from loopx_git.errors import InvalidState
 from loopx_git.guard import shims
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.hook_managers import plain
-from loopx_git.guard.hook_managers.place import Manager, Place
-from loopx_git.guard.record import Entry, Record, decode, encode
+from loopx_git.guard.hook_managers.folder import HooksFolder, Manager
+from loopx_git.guard.record import InstalledFile, Record, decode, encode
 from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.repository import Repository
 
@@ -25,7 +25,7 @@ def is_here(repository: Repository) -> bool:
     return named and repository.git_release >= CONFIGURED_SINCE
 
 
-def plan(place: Place, repository: Repository, record: Record) -> list[tuple[Entry, bytes]]:
+def plan(place: HooksFolder, repository: Repository, record: Record) -> list[tuple[InstalledFile, bytes]]:
     """No file: the settings, to be made by `configure`."""
     path = os.path.join(repository.common_dir, "config")
     record.config_before = encode(read_file(path, 10_000_000))

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 
 from loopx_git.errors import InvalidState
 from loopx_git.guard.hook_managers import configured, framework, husky, lefthook, plain
-from loopx_git.guard.hook_managers.place import Kind, Manager, Place, is_below
+from loopx_git.guard.hook_managers.folder import HooksFolder, Manager, ManagerKind, is_below
 from loopx_git.store.repository import Repository
 
-MANAGERS: Mapping[Kind, Manager] = {
-    Kind.PLAIN: plain.MANAGER,
-    Kind.HUSKY: husky.MANAGER,
-    Kind.LEFTHOOK: lefthook.MANAGER,
-    Kind.FRAMEWORK: framework.MANAGER,
-    Kind.CONFIGURED: configured.MANAGER,
+MANAGERS: Mapping[ManagerKind, Manager] = {
+    ManagerKind.PLAIN: plain.MANAGER,
+    ManagerKind.HUSKY: husky.MANAGER,
+    ManagerKind.LEFTHOOK: lefthook.MANAGER,
+    ManagerKind.FRAMEWORK: framework.MANAGER,
+    ManagerKind.CONFIGURED: configured.MANAGER,
 }
 
 
-def find(repository: Repository) -> Place:
+def find(repository: Repository) -> HooksFolder:
     """The place as git itself resolves it, from wherever core.hooksPath was set."""
     # From the top: that is where git starts hooks, and what a relative core.hooksPath is relative to.
     args = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"]
@@ -36,22 +36,22 @@ def find(repository: Repository) -> Place:
     kind = _kind(repository, folder, theirs)
     # Our own calls of git switch hooks off at command scope.
     paths = [value for scope, key, value in repository.config if key == "core.hookspath" and scope != "command"]
-    looked_at = os.path.join(top or "", ".husky") if kind is Kind.HUSKY else folder
-    return Place(
+    looked_at = os.path.join(top or "", ".husky") if kind is ManagerKind.HUSKY else folder
+    return HooksFolder(
         kind, folder, inside_tree and is_tracked(repository, looked_at), not (inside_git or inside_tree),
         paths[-1] if paths else None, theirs,
     )  # fmt: skip
 
 
-def _kind(repository: Repository, folder: str, theirs: frozenset[str]) -> Kind:
+def _kind(repository: Repository, folder: str, theirs: frozenset[str]) -> ManagerKind:
     top = repository.top
     if top is not None and husky.is_here(top, folder):
-        return Kind.HUSKY
+        return ManagerKind.HUSKY
     if theirs:
-        return Kind.FRAMEWORK
+        return ManagerKind.FRAMEWORK
     if top is not None and lefthook.is_here(top, folder):
-        return Kind.LEFTHOOK
-    return Kind.CONFIGURED if configured.is_here(repository) else Kind.PLAIN
+        return ManagerKind.LEFTHOOK
+    return ManagerKind.CONFIGURED if configured.is_here(repository) else ManagerKind.PLAIN
 
 
 def is_tracked(repository: Repository, path: str) -> bool:

@@ -6,8 +6,8 @@ import os
 
 from loopx_git.errors import NotAllowed
 from loopx_git.guard.hook import NAMES
-from loopx_git.guard.hook_managers.place import Manager, Place, is_below
-from loopx_git.guard.record import BEGIN, END, Entry, Record, edit, missing_folders
+from loopx_git.guard.hook_managers.folder import HooksFolder, Manager, is_below
+from loopx_git.guard.record import BEGIN, END, InstalledFile, Record, edit, missing_folders
 from loopx_git.store.lock import read_file
 from loopx_git.store.repository import Repository
 
@@ -17,7 +17,7 @@ def is_here(top: str, folder: str) -> bool:
     return is_below(folder, os.path.join(top, ".husky"))
 
 
-def refuse(place: Place, repository: Repository, force: bool) -> None:
+def refuse(place: HooksFolder, repository: Repository, force: bool) -> None:
     """Raise NotAllowed, with the lines to add by hand, for hooks that are tracked."""
     if place.tracked and not force:
         lines = "\n".join(f'  .husky/{name}: git-loopx guard hook {name} "$@"' for name in NAMES)
@@ -28,7 +28,7 @@ def refuse(place: Place, repository: Repository, force: bool) -> None:
         )
 
 
-def plan(place: Place, repository: Repository, record: Record) -> list[tuple[Entry, bytes]]:
+def plan(place: HooksFolder, repository: Repository, record: Record) -> list[tuple[InstalledFile, bytes]]:
     """Our lines in the script of each hook."""
     folder = os.path.join(repository.top or "", ".husky")
     record.folders = missing_folders(folder)

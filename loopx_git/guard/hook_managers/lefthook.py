@@ -7,8 +7,8 @@ import os
 from loopx_git.errors import NotAllowed
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.hook_managers import plain
-from loopx_git.guard.hook_managers.place import Manager, Place, beginning
-from loopx_git.guard.record import Entry, Record, edit
+from loopx_git.guard.hook_managers.folder import HooksFolder, Manager, beginning
+from loopx_git.guard.record import InstalledFile, Record, edit
 from loopx_git.store.repository import Repository
 
 LOCAL = "lefthook-local.yml"
@@ -21,7 +21,7 @@ def is_here(top: str, folder: str) -> bool:
     return configured and any(b"lefthook" in beginning(os.path.join(folder, name)) for name in NAMES)
 
 
-def refuse(place: Place, repository: Repository, force: bool) -> None:
+def refuse(place: HooksFolder, repository: Repository, force: bool) -> None:
     """Raise NotAllowed, with the lines to add by hand, when the file exists."""
     path = os.path.join(repository.top or "", LOCAL)
     if os.path.lexists(path):
@@ -33,7 +33,7 @@ def refuse(place: Place, repository: Repository, force: bool) -> None:
     plain.refuse(place, repository, force)
 
 
-def plan(place: Place, repository: Repository, record: Record) -> list[tuple[Entry, bytes]]:
+def plan(place: HooksFolder, repository: Repository, record: Record) -> list[tuple[InstalledFile, bytes]]:
     """The file."""
     return [edit(record, os.path.join(repository.top or "", LOCAL), None, text().encode())]
 

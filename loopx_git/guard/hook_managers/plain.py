@@ -7,12 +7,12 @@ import os
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.guard import shims
 from loopx_git.guard.hook import NAMES
-from loopx_git.guard.hook_managers.place import Manager, Place
-from loopx_git.guard.record import Entry, Record, digest, missing_folders
+from loopx_git.guard.hook_managers.folder import HooksFolder, Manager
+from loopx_git.guard.record import InstalledFile, Record, digest, missing_folders
 from loopx_git.store.repository import Repository
 
 
-def refuse(place: Place, repository: Repository, force: bool) -> None:
+def refuse(place: HooksFolder, repository: Repository, force: bool) -> None:
     """Raise NotAllowed for a folder that is tracked, or that is not this repository's."""
     if force:
         return
@@ -30,7 +30,7 @@ def refuse(place: Place, repository: Repository, force: bool) -> None:
         )
 
 
-def plan(place: Place, repository: Repository, record: Record) -> list[tuple[Entry, bytes]]:
+def plan(place: HooksFolder, repository: Repository, record: Record) -> list[tuple[InstalledFile, bytes]]:
     """A shim for each hook. Where the pre-commit framework has its own in place, ours is what the framework calls
     its legacy hook: it runs that first, with the same arguments and input."""
     record.folders = missing_folders(place.folder)
@@ -45,7 +45,7 @@ def plan(place: Place, repository: Repository, record: Record) -> list[tuple[Ent
                 raise InvalidState(f"{path} is a folder", hint=f"ls -l {path}")
             kept = _free_name(path)
         data = shims.text(name, kept=kept or "", path=program)
-        entry = Entry(path, digest(data), kept)
+        entry = InstalledFile(path, digest(data), kept)
         record.entries.append(entry)
         plan.append((entry, data))
     return plan

@@ -24,7 +24,7 @@ _OWN_ENDINGS = frozenset({Ended.RELEASED, Ended.COMPLETED, Ended.SUPERSEDED, End
 _UNKNOWN = (RemoteFailure, OutcomeUnknown, Contention)
 
 
-class Keeper:
+class LeaseRenewer:
     """Renews one lease each third of its ttl from a thread, until `stop`.
 
     lease    the claim as it was granted
@@ -85,7 +85,7 @@ class Keeper:
     def _run(self) -> None:
         connection = self._client.connection
         client = self._client.twin()
-        jitter = connection.hooks.jitter
+        jitter = connection.overrides.jitter
         renew_at = self._now() + self._every * (0.8 + 0.2 * jitter())
         while True:
             wait = max(0.0, renew_at - self._now())
@@ -158,7 +158,7 @@ class Keeper:
         return Lease(self.lease.todo)
 
     def _now(self) -> float:
-        return self._client.connection.hooks.clock.counting()
+        return self._client.connection.overrides.clock.counting()
 
     def _gone(self, record: Lease) -> NotYourClaim:
         whose = f"{record.holder} holds it" if record.holder else "nobody holds it"

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from loopx_git.client.keep import Keeper
+from loopx_git.client.lease_renewer import LeaseRenewer
 from loopx_git.core.lease import Lease, margin
 from loopx_git.format import layout
-from loopx_git.store.child import Child
+from loopx_git.store.process_group import ProcessGroup
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -51,47 +51,47 @@ def todo_file(client: BaseClient, view: TodoView) -> Iterator[str]:
         yield copy
 
 
-def attend(
+def supervise(
     client: BaseClient, argv: Sequence[str], lease: Lease, *, agent: str | None, session: str, began: float,
     cwd: str, env: Mapping[str, str], inbox: Inbox, grace: float = GRACE, keep: Sequence[int] = (),
-) -> tuple[int, Keeper, int | None]:  # fmt: skip
+) -> tuple[int, LeaseRenewer, int | None]:  # fmt: skip
     """Run the command under the claim until it ends: (its status, the keeper, the signal that ended it or None).
 
     Meanwhile the lease is renewed, and read at every sync.max_age. When it is lost, the whole group gets TERM, and
     KILL before others may take the claim. Signals in `inbox` are sent to the group; after TERM or HUP it is killed
     when `grace` seconds have passed.
     """
-    keeper = Keeper(
+    renewer = LeaseRenewer(
         client, lease, agent=agent, session=session, began=began, look=max(1.0, client.connection.settings.max_age),
         on_lost=lambda error: inbox.put(("lost", error)),
     )  # fmt: skip
-    mark = client.connection.hooks.entropy(16).hex()
-    child = Child(
+    mark = client.connection.overrides.entropy(16).hex()
+    child = ProcessGroup(
         argv, cwd=cwd, env={**env, "LOOPX_RUN": mark}, events=inbox, grace=grace, mark=f"LOOPX_RUN={mark}", keep=keep
     )
     told: int | None = None
-    keeper.start()
-    clock = client.connection.hooks.clock
+    renewer.start()
+    clock = client.connection.overrides.clock
     kill_at = float("inf")
     try:
         while True:
             kind, value = _next(inbox)
             if kind == "exit":
                 assert isinstance(value, int)
-                return value, keeper, told
+                return value, renewer, told
             if kind == "signal":
                 assert isinstance(value, int)
                 told = value
                 child.signal(value)
                 if value in _ENDING:
                     kill_at = min(kill_at, clock.counting() + grace)
-            if keeper.lost is not None:
+            if renewer.lost is not None:
                 child.end(min(grace, grace if lease.ttl_s is None else margin(lease.ttl_s)), strays=True)
             elif clock.counting() > kill_at:
                 child.signal(signal.SIGKILL)
     finally:
-        keeper.stop()
-        child.close(min(grace, 2.0) if keeper.lost is None else 0.0)
+        renewer.stop()
+        child.close(min(grace, 2.0) if renewer.lost is None else 0.0)
 
 
 def _next(inbox: Inbox) -> tuple[str, Any]:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from loopx_git.cli.cells import cut
 from loopx_git.cli.output import Output, relative, safe
+from loopx_git.cli.render.cells import cut
 from loopx_git.client.views import LeaseView, News, TodoView, plain
 from loopx_git.core.lease import LeaseState
-from loopx_git.core.query import Wait
+from loopx_git.core.query import WaitsFor
 from loopx_git.core.times import format_duration, format_time
 
 if TYPE_CHECKING:
-    from loopx_git.cli.face import Face
+    from loopx_git.cli.command_context import CommandContext
 
 #: Longest title of a todo that another one waits for.
 WAIT_MAX = 32
@@ -43,14 +43,14 @@ def status_word(view: TodoView) -> str:
     return "waiting" if view.waits and view.lease.state is not LeaseState.HELD else view.todo.status.value
 
 
-def waits_words(waits: Sequence[Wait], now: datetime, most: int = 1) -> str:
+def waits_words(waits: Sequence[WaitsFor], now: datetime, most: int = 1) -> str:
     """`waits for fix-login (Mend the login)`, `resumes in 2 h, and 1 more`; "" for a todo that waits for nothing."""
     words = [wait_words(wait, now) for wait in waits[:most]]
     more = [f"and {len(waits) - most} more"] if len(waits) > most else []
     return ", ".join([*words, *more])
 
 
-def wait_words(wait: Wait, now: datetime) -> str:
+def wait_words(wait: WaitsFor, now: datetime) -> str:
     """One thing that is waited for."""
     if wait.until is not None:
         return f"resumes {relative(wait.until, now)}"
@@ -121,10 +121,12 @@ def outcome_lines(view: TodoView, done: str, now: datetime) -> list[str]:
     return [*lines, *told_lines(view)]
 
 
-def emit_outcome(face: Face, view: TodoView, done: str, *, dry_run: bool, more: Sequence[str] = ()) -> None:
+def emit_outcome(
+    context: CommandContext, view: TodoView, done: str, *, dry_run: bool, more: Sequence[str] = ()
+) -> None:
     """Print what a write did to one todo; `more` are further lines for people."""
-    lines = [*outcome_lines(view, done, face.client.moment().now), *more]
-    face.emit("todo", lambda: {**view.as_json(), "dry_run": dry_run}, lines)
+    lines = [*outcome_lines(view, done, context.client.clocks().now), *more]
+    context.emit("todo", lambda: {**view.as_json(), "dry_run": dry_run}, lines)
 
 
 def told_lines(view: TodoView) -> list[str]:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from loopx_git.guard.record import Entry, Record
+from loopx_git.guard.record import InstalledFile, Record
 from loopx_git.store.lock import read_file
 from loopx_git.store.repository import Repository
 
 
-class Kind(StrEnum):
+class ManagerKind(StrEnum):
     """Whose way of running hooks is served."""
 
     PLAIN = "plain"
@@ -23,11 +23,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HooksFolder:
     """Where the hooks of a repository are. `tracked` and `foreign` tell why --force is asked for: the folder's files
     are part of the code, or the folder serves other repositories too."""
 
-    kind: Kind
+    kind: ManagerKind
     folder: str
     tracked: bool
     foreign: bool
@@ -43,8 +43,8 @@ class Manager:
     do by hand.
     """
 
-    refuse: Callable[[Place, Repository, bool], None]
-    plan: Callable[[Place, Repository, Record], list[tuple[Entry, bytes]]]
+    refuse: Callable[[HooksFolder, Repository, bool], None]
+    plan: Callable[[HooksFolder, Repository, Record], list[tuple[InstalledFile, bytes]]]
     advice: tuple[str, ...] = ()
 
 

@@ -9,7 +9,7 @@ from types import FrameType
 
 import click
 
-from loopx_git.client.attend import Inbox
+from loopx_git.client.supervise import Inbox
 from loopx_git.errors import UsageError
 
 #: Passed on to the command; whatever ends a runner must reach what it runs.

@@ -17,7 +17,7 @@ MAX_DEPTH = 8
 """Collections inside each other in one value; more is refused."""
 
 
-class Refusal(Exception):
+class BadYaml(Exception):
     """Why a text is refused: `line` counts from 1, `reason` says what is wrong and how to write it.
 
     Not a ValueError: python-frontmatter swallows those when it splits, and answers with empty metadata.
@@ -38,7 +38,7 @@ class Item(NamedTuple):
 
 
 @dataclass(slots=True)
-class Entry:
+class YamlEntry:
     """One top-level `key: value` with its places in the source (offsets in characters, lines from 1).
 
     `items` holds the value itself when `shape` is "scalar", the items when it is "list", nothing for "map".
@@ -76,7 +76,7 @@ class Entry:
         yield at, self.end
 
 
-class Block(dict[str, Entry]):
+class Block(dict[str, YamlEntry]):
     """The entries by key, in file order; `linewise` when each has lines of its own from the first column."""
 
     linewise: bool = True
@@ -108,7 +108,7 @@ class BlockLoader:
         except (ValueError, OverflowError) as exc:
             # PyYAML without libyaml calls chr() on any \U escape.
             line = getattr(self._parser, "line", 0) + 1
-            raise Refusal(line, f"an escape that is not a character ({exc}); write the character itself") from exc
+            raise BadYaml(line, f"an escape that is not a character ({exc}); write the character itself") from exc
 
     def _document(self) -> Block:
         get = self._parser.get_event
@@ -117,10 +117,10 @@ class BlockLoader:
         block = self._mapping(get())
         end = get()
         if end.explicit:
-            raise Refusal(end.start_mark.line + 1, "'...' ends the document; the frontmatter ends with '---'")
+            raise BadYaml(end.start_mark.line + 1, "'...' ends the document; the frontmatter ends with '---'")
         rest = get()
         if not isinstance(rest, self._yaml.StreamEndEvent):
-            raise Refusal(
+            raise BadYaml(
                 rest.start_mark.line + 1,
                 "a second document starts here; write one frontmatter, closed by a line of exactly '---'",
             )
@@ -132,7 +132,7 @@ class BlockLoader:
         if isinstance(root, self._yaml.ScalarEvent) and not root.value and not root.style:
             return block  # nothing, or comments only
         if not isinstance(root, self._yaml.MappingStartEvent):
-            raise Refusal(root.start_mark.line + 1, "the frontmatter is not a mapping; write lines of 'key: value'")
+            raise BadYaml(root.start_mark.line + 1, "the frontmatter is not a mapping; write lines of 'key: value'")
         start: Any = root.start_mark
         column = start.column
         flow = bool(root.flow_style)
@@ -142,8 +142,8 @@ class BlockLoader:
             name = self._key(event, block)
             start = event.start_mark
             if not name or (not flow and start.column != column):
-                raise Refusal(start.line + 1, "a key must be plain text before a colon; write 'key: value'")
-            entry = Entry(start.line + 1, start.index, event.end_mark.index)
+                raise BadYaml(start.line + 1, "a key must be plain text before a colon; write 'key: value'")
+            entry = YamlEntry(start.line + 1, start.index, event.end_mark.index)
             self._node(get(), entry, 1)
             block[name] = entry
         self._regions(block, flow=flow)
@@ -163,7 +163,7 @@ class BlockLoader:
             entry.end = limit = min(end, limit)
             limit = entry.start
 
-    def _scalar_end(self, entry: Entry, end: int) -> int:
+    def _scalar_end(self, entry: YamlEntry, end: int) -> int:
         # Empty lines behind a block scalar are its text only if it keeps them ('+').
         text, header = self._text, entry.spans[-1][0]
         if text[header : header + 1] in ("|", ">"):
@@ -176,16 +176,16 @@ class BlockLoader:
         self._plain_properties(event)
         line = event.start_mark.line + 1
         if not isinstance(event, self._yaml.ScalarEvent):
-            raise Refusal(line, "a key must be plain text, not a list or a mapping; write 'key: value'")
+            raise BadYaml(line, "a key must be plain text, not a list or a mapping; write 'key: value'")
         name: str = event.value
         _whole_characters(name, line)
         if name == "<<" and not event.style:
-            raise Refusal(line, "merge keys '<<' are not allowed; write the keys out")
+            raise BadYaml(line, "merge keys '<<' are not allowed; write the keys out")
         if name in seen:
-            raise Refusal(line, f"the key {shown(name)} stands here a second time; keep one of them")
+            raise BadYaml(line, f"the key {shown(name)} stands here a second time; keep one of them")
         return name
 
-    def _node(self, event: Any, entry: Entry, depth: int) -> None:
+    def _node(self, event: Any, entry: YamlEntry, depth: int) -> None:
         self._plain_properties(event)
         yaml, start, line = self._yaml, event.start_mark.index, event.start_mark.line + 1
         if isinstance(event, yaml.ScalarEvent):
@@ -197,7 +197,7 @@ class BlockLoader:
                 entry.items.append(Item(None if not event.style and text in _NULLS else text, False, line))
             return
         if depth > MAX_DEPTH:
-            raise Refusal(line, _TOO_DEEP)
+            raise BadYaml(line, _TOO_DEEP)
         get = self._parser.get_event
         if depth == 2 and entry.shape == "list":
             entry.items.append(Item(None, True, line))
@@ -225,7 +225,7 @@ class BlockLoader:
             raise _property_refusal(at.line + 1, first)
 
 
-def yaml_refusal(error: Any, source: str) -> Refusal:
+def yaml_refusal(error: Any, source: str) -> BadYaml:
     """Turn a yaml.YAMLError on `source` (a whole head) into a Refusal that shows how to quote the line."""
     mark = getattr(error, "problem_mark", None)
     # What cannot be finished is found at the end of the block; the place to mend is where it began.
@@ -238,18 +238,18 @@ def yaml_refusal(error: Any, source: str) -> Refusal:
             return _property_refusal(line, char)
     problem = str(getattr(error, "problem", None) or "this is not YAML")
     if "nesting" in problem:
-        return Refusal(line, _TOO_DEEP)
+        return BadYaml(line, _TOO_DEEP)
     if context.endswith("quoted scalar") and "unexpected" in problem:
-        return Refusal(line, "a quote is opened here and not closed; close it, on the same line")
+        return BadYaml(line, "a quote is opened here and not closed; close it, on the same line")
     found = _LINE.match(source.split("\n")[line - 1].rstrip("\r"))
     if not found:
-        return Refusal(line, f"{problem}; write 'key: value', with the value in double quotes")
+        return BadYaml(line, f"{problem}; write 'key: value', with the value in double quotes")
     quoted = write_scalar(found[2][:60].strip(), quote=True)
-    return Refusal(line, f"{problem}; put the value in double quotes, like {found[1]}: {quoted}")
+    return BadYaml(line, f"{problem}; put the value in double quotes, like {found[1]}: {quoted}")
 
 
-def _property_refusal(line: int, char: str) -> Refusal:
-    return Refusal(line, f"{_PROPERTIES[char]} ('{char}') is not allowed; write the value in double quotes")
+def _property_refusal(line: int, char: str) -> BadYaml:
+    return BadYaml(line, f"{_PROPERTIES[char]} ('{char}') is not allowed; write the value in double quotes")
 
 
 def shown(text: str) -> str:
@@ -287,14 +287,14 @@ def refuse_character(text: str, end: int) -> None:
 def _whole_characters(text: str, line: int) -> None:
     # libyaml refuses "\\ud83d" by itself, the parser in Python lets it through.
     if not text.isascii() and _SURROGATE.search(text):
-        raise Refusal(line, "an escape of half a character; write the character itself")
+        raise BadYaml(line, "an escape of half a character; write the character itself")
 
 
 def _refuse_character(char: str, line: int) -> NoReturn:
     if char == "\r":
-        raise Refusal(line, "a carriage return without a line feed; end each line with LF or CRLF")
+        raise BadYaml(line, "a carriage return without a line feed; end each line with LF or CRLF")
     escape = _escape_char(char)
-    raise Refusal(line, f"the character U+{ord(char):04X} as it is; write it as {escape} in double quotes")
+    raise BadYaml(line, f"the character U+{ord(char):04X} as it is; write it as {escape} in double quotes")
 
 
 def _escape(found: re.Match[str]) -> str:

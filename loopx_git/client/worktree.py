@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _MARK = "made-for"
 
 
-class BadPlace(NotAllowed):
+class UnusableWorktree(NotAllowed):
     """The branch or worktree of one todo cannot be prepared. Nothing was claimed or changed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class Worktree:
     """The folder that the command runs in and its branch, if one was asked for.
 
     made    the folder is a worktree of ours, now or in an earlier run: it goes at the end, if it is clean
@@ -46,18 +46,18 @@ class Workplace:
     began: str | None = None
 
 
-def prepare(client: BaseClient, view: TodoView, *, branch: bool, worktree: bool) -> Workplace:
+def prepare(client: BaseClient, view: TodoView, *, branch: bool, worktree: bool) -> Worktree:
     """Make the requested branch or worktree, or raise BadPlace and leave nothing behind.
 
     A branch that the todo records is used; otherwise a new branch begins at HEAD. What the user has checked out is
     never changed: a branch is checked out only in a worktree of this repository.
     """
     if not branch and not worktree:
-        return Workplace(client.connection.repository.cwd)
+        return Worktree(client.connection.repository.cwd)
     desk = _Desk(client, view)
     try:
         return desk.worktree() if worktree else desk.branch()
-    except BadPlace:
+    except UnusableWorktree:
         withdraw(client, desk.place)
         raise
     except LoopXError as error:
@@ -65,7 +65,7 @@ def prepare(client: BaseClient, view: TodoView, *, branch: bool, worktree: bool)
         raise desk.bad(error.message, error.hint) from None
 
 
-def withdraw(client: BaseClient, place: Workplace) -> bool:
+def withdraw(client: BaseClient, place: Worktree) -> bool:
     """Remove what was made for a run that did not start; False when a part has content and stays."""
     if place.new and not clear(client, place):
         return False
@@ -76,7 +76,7 @@ def withdraw(client: BaseClient, place: Workplace) -> bool:
     return done.code == 0
 
 
-def clear(client: BaseClient, place: Workplace) -> bool:
+def clear(client: BaseClient, place: Worktree) -> bool:
     """Remove a worktree of ours if it has nothing uncommitted; True when it was removed."""
     if not place.made:
         return False
@@ -111,12 +111,12 @@ class _Desk:
     def __init__(self, client: BaseClient, view: TodoView) -> None:
         self.client, self.view = client, view
         self.folder = os.path.join(worktrees(client), view.id)
-        self.place = Workplace(client.connection.repository.cwd)
+        self.place = Worktree(client.connection.repository.cwd)
 
-    def bad(self, why: str, hint: str) -> BadPlace:
-        return BadPlace(why, hint=hint, about={"todo_id": self.view.id, "folder": self.place.folder})
+    def bad(self, why: str, hint: str) -> UnusableWorktree:
+        return UnusableWorktree(why, hint=hint, about={"todo_id": self.view.id, "folder": self.place.folder})
 
-    def branch(self) -> Workplace:
+    def branch(self) -> Worktree:
         """The todo's branch, made where it is missing."""
         client, recorded = self.client, self.view.todo.branch
         name = recorded or self._name()
@@ -134,7 +134,7 @@ class _Desk:
         self.place = replace(self.place, began=start)
         return self.place
 
-    def worktree(self) -> Workplace:
+    def worktree(self) -> Worktree:
         """A worktree on the todo's branch: the one that is there, or a new one."""
         folder, name = self.folder, self.view.todo.branch or self._name()
         self.place = replace(self.place, folder=folder)
@@ -166,7 +166,7 @@ class _Desk:
             write_file(os.path.join(home, _MARK), f"{self.view.id}\n".encode())
         return self.place
 
-    def _standing(self, name: str) -> Workplace:
+    def _standing(self, name: str) -> Worktree:
         """Use the folder that is where the worktree belongs, if it is a worktree of this repository on the todo's
         branch. Refuse anything else. The folder is never changed here."""
         folder, repository = self.folder, self.client.connection.repository

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from loopx_git.cli.output import safe
-from loopx_git.cli.show import lease_words, status_word, wait_words
+from loopx_git.cli.render.todo import lease_words, status_word, wait_words
 from loopx_git.client.views import LeaseView, TodoView
 from loopx_git.core.lease import LeaseState
 from loopx_git.core.peer import Goal

@@ -46,7 +46,7 @@ def accept(client: BaseClient, tip: str, reason: str) -> None:
         for fault in ledger.faults(tip, FIRST_CHECK):
             raise fault.error()
         root = ledger.root(tip)
-        line = {"at": format_time(client.moment().now), "from": known, "to": tip, "reason": reason,
+        line = {"at": format_time(client.clocks().now), "from": known, "to": tip, "reason": reason,
                 "by": connection.actor().name, "ledger": root}  # fmt: skip
         path = os.path.join(home, "accepted.log")
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)

@@ -52,7 +52,7 @@ class Before(Protocol):
         """Remove what was prepared: the claim was not acquired."""
 
 
-def pick(
+def next_todo(
     client: BaseClient, *, claim: Callable[..., TodoView] | None, agent_id: str | None = None,
     session: str | None = None, goal_id: str | None = None, ttl: Ttl = UNSET,
     dry_run: bool = False, fresh: bool = False, offline: bool = False, before: Before | None = None,
@@ -75,7 +75,7 @@ def pick(
         raise UsageError("next needs an agent", hint=resolve.WHO_ACTS)
     if claim is not None and offline:
         raise UsageError("--claim needs the remote", hint="leave out --offline")
-    started, lost, tries = client.connection.hooks.clock.counting(), list[str](), 0
+    started, lost, tries = client.connection.overrides.clock.counting(), list[str](), 0
     reading = client.read(fresh=fresh, offline=offline)
     while True:
         snapshot = client.snapshot(reading)
@@ -84,14 +84,14 @@ def pick(
         few = min(FEW_MAX, max(FEW_MIN, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
         without = () if before is None else before.without
         most = few if limit == 1 else len(snapshot.all_ids())
-        fits, skipped = fitting(snapshot, goals, peer, actor, client.moment(), most, without, statuses)
+        fits, skipped = fitting(snapshot, goals, peer, actor, client.clocks(), most, without, statuses)
         if not fits and reading.age > 0 and not offline:
             reading = client.read(fresh=True)
             continue
         if not fits:
             raise _nothing(skipped, tries)
         drawn = contended(fits, len(lost), actor.name)
-        todo = drawn[int(client.connection.hooks.jitter() * len(drawn))] if claim is not None else fits[0]
+        todo = drawn[int(client.connection.overrides.jitter() * len(drawn))] if claim is not None else fits[0]
         if claim is None:
             views = [client.view(snapshot, one.goal, one.id) for one in fits[:limit]]
             return Picked(views[0], skipped, (), 0, reading, views, len(fits) - len(views))
@@ -110,7 +110,7 @@ def pick(
                 raise
             # Another was faster, or what it took stands in the way: the tip just read says so; look again there.
             lost.append(error.message)
-            if client.connection.hooks.clock.counting() - started >= client.connection.settings.timeout:
+            if client.connection.overrides.clock.counting() - started >= client.connection.settings.timeout:
                 raise Contention(
                     f"lost {len(lost)} races in {client.connection.settings.timeout:.0f} s",
                     hint="run the same command again",
@@ -129,7 +129,7 @@ def free_for(client: BaseClient, tip: str, paths: Sequence[str]) -> tuple[Todo, 
     """
     snapshot, actor = client.connection.ledger.snapshot(tip), client.connection.actor()
     peer = peer_of(snapshot, actor, client) if actor.is_agent else None
-    found = covering(snapshot, peer, actor, client.moment(), paths)
+    found = covering(snapshot, peer, actor, client.clocks(), paths)
     if found is None:
         return None
     goal = snapshot.goal(found[0].goal)
@@ -142,7 +142,7 @@ def peer_of(snapshot: TreeSnapshot, actor: Actor, client: BaseClient) -> Peer:
     if peer is not None:
         return peer
     if snapshot.policy.peers_auto_register:
-        return Peer(actor.name, client.moment().now, actor.name)
+        return Peer(actor.name, client.clocks().now, actor.name)
     raise NotAllowed(
         f"{actor.name} is not a registered peer",
         hint=f"git loopx peer register {actor.name}",

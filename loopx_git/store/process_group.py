@@ -20,7 +20,7 @@ from loopx_git.errors import UsageError
 from loopx_git.store.process import Watch
 
 
-class Child:
+class ProcessGroup:
     """A running command.
 
     `events` receives ("exit", status) once: the exit code, or the signal as a negative number. `keep` are descriptors

@@ -18,7 +18,7 @@ from loopx_git.errors import LoopXError, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.client import Client
-    from loopx_git.client.connect import Hooks
+    from loopx_git.client.connect import Overrides
     from loopx_git.client.views import Reading
     from loopx_git.core.times import Unset
 
@@ -75,7 +75,7 @@ def _two(param: str, before: str, after: str) -> UsageError:
     )
 
 
-class Face:
+class CommandContext:
     """One command's run: its client (opened when first used) and its output."""
 
     def __init__(self, values: Mapping[str, Any], after: Collection[str] = ()) -> None:
@@ -109,7 +109,7 @@ class Face:
         if self._client is None:
             from loopx_git.client.client import Client
 
-            self._client = Client(self.folder, os.environ, self.flags(), self.hooks())
+            self._client = Client(self.folder, os.environ, self.flags(), self.overrides())
             # A person takes what a text says for what is true now; a program is told the age and decides itself.
             self._client.prompt = not self.output.as_json
         return self._client
@@ -123,9 +123,9 @@ class Face:
         """The settings that were given on the command line."""
         return {name: self.values.get(name) for name in ("agent", "session", "remote", "ref", "timeout")}
 
-    def hooks(self) -> Hooks:
+    def overrides(self) -> Overrides:
         """The progress line, and the hooks of tests and drills."""
-        from loopx_git.client.connect import Hooks
+        from loopx_git.client.connect import Overrides
 
         def progress(done: int, total: int) -> None:
             if total >= 50 and done % 10 == 0:
@@ -133,12 +133,12 @@ class Face:
             if done == total:
                 self.output.end_progress()
 
-        hooks = Hooks(progress=progress)
+        overrides = Overrides(progress=progress)
         if "LOOPX_NOW" in os.environ or "LOOPX_FAILPOINT" in os.environ:
             from loopx_git.cli.testing import with_testing
 
-            hooks = with_testing(hooks, os.environ)
-        return hooks
+            overrides = with_testing(overrides, os.environ)
+        return overrides
 
     def say(self, text: str) -> None:
         """Print one line of progress, next to the output of the command that runs."""
@@ -199,8 +199,8 @@ def command(
         def run(*args: Any, **values: Any) -> None:
             context = click.get_current_context()
             given = {param: values.pop(param, None) for param, _, _ in _COMMON}
-            face = Face(given, {param for param, value in given.items() if value is not None})
-            face.refuse(unused, instead=instead)
+            command = CommandContext(given, {param for param, value in given.items() if value is not None})
+            command.refuse(unused, instead=instead)
             if values.get("fresh") and values.get("offline"):
                 raise UsageError("--fresh asks the remote and --offline does not", hint="leave out one of the two")
             for level in (context.parent, context.parent.parent if context.parent else None):
@@ -211,11 +211,11 @@ def command(
                         raise _two(key, str(value), str(given[key]))
             if values.get("claimed_by") not in (None, given["agent"]) and given["agent"] is not None:
                 raise _two("agent", str(given["agent"]), str(values["claimed_by"]))
-            face.settle()
-            face.changes, face.writes = values.get("dry_run") is False, writes
-            _warn_of_joined(face, values)
+            command.settle()
+            command.changes, command.writes = values.get("dry_run") is False, writes
+            _warn_of_joined(command, values)
             try:
-                function(face, *args, **values)
+                function(command, *args, **values)
             except LoopXError as error:
                 from loopx_git.cli.next_command import repeated
 
@@ -226,11 +226,11 @@ def command(
 
                 if os.environ.get("LOOPX_TRACEBACK") or isinstance(error, BrokenPipeError) or not is_system(error):
                     raise
-                client = face._client
+                client = command._client
                 raise of_system(
-                    error, face.folder if client is None else client.connection.repository.home
+                    error, command.folder if client is None else client.connection.repository.home
                 ) from error
-            face.close()
+            command.close()
 
         made: Any = run
         taken = {opt for param in getattr(function, "__click_params__", []) for opt in param.opts}
@@ -243,14 +243,14 @@ def command(
     return wrap
 
 
-def _warn_of_joined(face: Face, values: Mapping[str, Any]) -> None:
+def _warn_of_joined(command: CommandContext, values: Mapping[str, Any]) -> None:
     """A flag that is repeated takes one word at a time; a comma or a blank mostly stands for two."""
     for name, flag in _REPEATED.items():
         for value in values.get(name) or ():
             parts = [part for part in re.split(r"[,\s]+", str(value)) if part]
             if len(parts) > 1 and "{" not in value:
                 repeated = " ".join(f"{flag} {shlex.quote(part)}" for part in parts)
-                face.output.warn(f"{flag} {shlex.quote(value)} is one word; for {len(parts)} of them: {repeated}")
+                command.output.warn(f"{flag} {shlex.quote(value)} is one word; for {len(parts)} of them: {repeated}")
 
 
 def root_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -291,13 +291,13 @@ def todo_argument(function: Callable[..., None]) -> Callable[..., None]:
     """The todo, positional or as --todo-id; and its goal."""
 
     @functools.wraps(function)
-    def run(face: Face, *args: Any, todo: str | None, todo_id: str | None, **values: Any) -> None:
+    def run(command: CommandContext, *args: Any, todo: str | None, todo_id: str | None, **values: Any) -> None:
         if (todo is None) == (todo_id is None):
             raise UsageError(
                 "name one todo" if todo is None else "the todo is named twice",
                 hint=f"{click.get_current_context().command_path} TODO",
             )
-        function(face, *args, todo=todo_id if todo is None else todo, **values)
+        function(command, *args, todo=todo_id if todo is None else todo, **values)
 
     made: Any = run
     made = click.option("--goal-id", "goal_id", metavar="GOAL", help="The todo's goal, to be checked.")(made)
@@ -309,10 +309,10 @@ def lease_argument(function: Callable[..., None]) -> Callable[..., None]:
     """A lease, positional (todo@epoch, or its todo) or as --todo-id; None when neither is given."""
 
     @functools.wraps(function)
-    def run(face: Face, *args: Any, lease: str | None, todo_id: str | None, **values: Any) -> None:
+    def run(command: CommandContext, *args: Any, lease: str | None, todo_id: str | None, **values: Any) -> None:
         if lease is not None and todo_id is not None:
             raise UsageError("the lease is named twice", hint=f"{click.get_current_context().command_path} LEASE")
-        function(face, *args, lease=todo_id if lease is None else lease, **values)
+        function(command, *args, lease=todo_id if lease is None else lease, **values)
 
     made: Any = click.option("--todo-id", metavar="TODO", help="The same as the argument.")(run)
     return click.argument("lease", required=False, shell_complete=complete_todo)(made)  # type: ignore[no-any-return]
@@ -329,13 +329,15 @@ def todos_argument(function: Callable[..., None]) -> Callable[..., None]:
     """One todo or more, positional or as --todo-id; and their goal."""
 
     @functools.wraps(function)
-    def run(face: Face, *args: Any, todos: tuple[str, ...], todo_id: tuple[str, ...], **values: Any) -> None:
+    def run(
+        command: CommandContext, *args: Any, todos: tuple[str, ...], todo_id: tuple[str, ...], **values: Any
+    ) -> None:
         named = [*todos, *todo_id]
         if not named:
             raise UsageError("name a todo", hint=f"{click.get_current_context().command_path} TODO")
         if len(set(named)) != len(named):
             raise UsageError("a todo is named twice", hint="name each todo once")
-        function(face, *args, todos=named, **values)
+        function(command, *args, todos=named, **values)
 
     made: Any = run
     made = click.option("--goal-id", "goal_id", metavar="GOAL", help="The todo's goal, to be checked.")(made)

@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from loopx_git.cli.cells import cut, pad, width
 from loopx_git.cli.output import Output, relative, safe
-from loopx_git.cli.show import status_word, waits_words
+from loopx_git.cli.render.cells import cut, pad, width
+from loopx_git.cli.render.todo import status_word, waits_words
 from loopx_git.client.views import TodoView
 from loopx_git.core.lease import LeaseState
 from loopx_git.errors import UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.cli.face import Face
+    from loopx_git.cli.command_context import CommandContext
 
 #: What a list costs at most unless --budget or --limit says otherwise, in tokens.
 BUDGET = 15_000
@@ -110,15 +110,15 @@ def as_lines(
 
 
 def rendered(
-    face: Face, views: Sequence[TodoView], fields: str | None, budget: int | None
+    context: CommandContext, views: Sequence[TodoView], fields: str | None, budget: int | None
 ) -> tuple[list[str], list[dict[str, Any]], int]:
     """(the lines, the JSON objects, how many todos were cut): lines or objects, as the output asks."""
-    chosen = fields_of(fields, as_json=face.output.as_json)
-    if face.output.as_json:
+    chosen = fields_of(fields, as_json=context.output.as_json)
+    if context.output.as_json:
         objects, cut = as_objects(views, chosen, budget)
         return [], objects, cut
-    now, digits = face.client.moment().now, face.client.todo.short_ids()
-    lines, cut = as_lines(face.output, views, chosen, now, digits, budget or BUDGET)
+    now, digits = context.client.clocks().now, context.client.todo.short_ids()
+    lines, cut = as_lines(context.output, views, chosen, now, digits, budget or BUDGET)
     return lines, [], cut
 
 

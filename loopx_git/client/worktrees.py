@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from loopx_git.client.workplace import BadPlace, Workplace, prepare, withdraw
+from loopx_git.client.worktree import UnusableWorktree, Worktree, prepare, withdraw
 from loopx_git.errors import Contention, NotAllowed, NotFound, UsageError
 from loopx_git.store.lock import locked
 
@@ -21,7 +21,7 @@ class NonePrepared(NotAllowed):
     """The branch or worktree of every todo that is left cannot be prepared."""
 
 
-class Places:
+class Worktrees:
     """Prepares the branch or worktree of one todo after the other, until one is claimed.
 
     `passed` has each todo that cannot be prepared, with the reason; the caller may keep it over many runs. `at` is
@@ -29,7 +29,7 @@ class Places:
     """
 
     def __init__(
-        self, client: BaseClient, program: str, *, branch: bool, worktree: bool, passed: dict[str, BadPlace],
+        self, client: BaseClient, program: str, *, branch: bool, worktree: bool, passed: dict[str, UnusableWorktree],
         say: Callable[[str], None],
     ) -> None:  # fmt: skip
         self._client, self._program, self._say = client, program, say
@@ -39,7 +39,7 @@ class Places:
         self._busy: set[str] = set()
         self._lock: AbstractContextManager[int] | None = None
         self.handle = -1
-        self.at: Workplace | None = None
+        self.at: Worktree | None = None
 
     @property
     def makes(self) -> bool:
@@ -58,7 +58,7 @@ class Places:
         except Contention:
             self._busy.add(view.id)
             return False
-        except BadPlace as error:
+        except UnusableWorktree as error:
             self.passed[view.id] = error
             self._say(f"{view.id} is passed over: {error.message}; next: {error.hint}")
             return False
@@ -85,7 +85,7 @@ class Places:
             self.withdraw()
             raise
 
-    def settled(self, view: TodoView) -> Workplace:
+    def settled(self, view: TodoView) -> Worktree:
         """The place of the claimed todo. It is prepared again if the todo now records another branch."""
         assert self.at is not None
         recorded = view.todo.branch
@@ -94,7 +94,7 @@ class Places:
             self.must(view)
         return self.at
 
-    def _find_program(self, view: TodoView, place: Workplace) -> None:
+    def _find_program(self, view: TodoView, place: Worktree) -> None:
         """A command that is named by a path must be there, seen from where it will work."""
         if "/" not in self._program:
             return
@@ -102,7 +102,7 @@ class Places:
         if os.path.isfile(found) and os.access(found, os.X_OK):
             return
         why = "is not there" if not os.path.exists(found) else "cannot be executed"
-        raise BadPlace(
+        raise UnusableWorktree(
             f"{self._program} {why} in {place.folder} (branch {place.branch})",
             hint=f"commit it on that branch, or name it by its full path; look: git log --oneline {place.branch}",
             about={"todo_id": view.id, "folder": place.folder},
@@ -115,7 +115,7 @@ class Places:
             lock.__exit__(None, None, None)
 
 
-def none_prepared(passed: dict[str, BadPlace], why: NotFound | None = None, done: int = 0) -> NonePrepared:
+def none_prepared(passed: dict[str, UnusableWorktree], why: NotFound | None = None, done: int = 0) -> NonePrepared:
     """The end of a run that passed todos over."""
     first = next(iter(passed.values()))
     more = f" and {len(passed) - 1} more" if len(passed) > 1 else ""

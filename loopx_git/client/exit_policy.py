@@ -32,7 +32,7 @@ _RULE = re.compile(r"(?:([0-9]{1,3})(?:-([0-9]{1,3}))?|signal|other)=(completed|
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ExitPolicy:
     """Rules in order: (lowest code, highest code, outcome); `signal` for an end by a signal, `other` for the rest."""
 
     codes: tuple[tuple[int, int, Outcome], ...]
@@ -46,7 +46,7 @@ class Table:
         return next((outcome for low, high, outcome in self.codes if low <= status <= high), self.other)
 
 
-def parse(text: str) -> Table:
+def parse(text: str) -> ExitPolicy:
     """The table from text such as `0=completed 2-9=needs_human signal=released other=blocked`.
 
     What the text does not name is as in DEFAULT. Raises UsageError for anything else.
@@ -72,11 +72,11 @@ def parse(text: str) -> Table:
         if not low <= high <= 255:
             raise UsageError(f"{rule!r} names no exit codes from 0 to 255", hint="such as 2-9=needs_human")
         codes.append((low, high, outcome))
-    return Table(tuple(codes), rest["signal"], rest["other"])
+    return ExitPolicy(tuple(codes), rest["signal"], rest["other"])
 
 
-def settle(
-    todos: Todos, lease: Lease, status: int, table: Table, words: str, *, agent: str | None, session: str,
+def apply_exit_policy(
+    todos: Todos, lease: Lease, status: int, table: ExitPolicy, words: str, *, agent: str | None, session: str,
     sink: Any = None,
 ) -> tuple[TodoView, Outcome, str | None]:  # fmt: skip
     """End the claim as the table says: (the todo, the outcome, the note written).
