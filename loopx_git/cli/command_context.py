@@ -248,7 +248,10 @@ def _warn_of_joined(command: CommandContext, values: Mapping[str, Any]) -> None:
     for name, flag in _REPEATED.items():
         for value in values.get(name) or ():
             parts = [part for part in re.split(r"[,\s]+", str(value)) if part]
-            if len(parts) > 1 and "{" not in value:
+            if "{" in value and name == "scope":
+                # The patterns of git do not expand braces: this one would match next to nothing.
+                command.output.warn(f"{flag} {shlex.quote(value)}: braces are not expanded; repeat {flag} for each")
+            elif len(parts) > 1 and "{" not in value:
                 repeated = " ".join(f"{flag} {shlex.quote(part)}" for part in parts)
                 command.output.warn(f"{flag} {shlex.quote(value)} is one word; for {len(parts)} of them: {repeated}")
 

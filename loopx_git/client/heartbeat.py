@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from loopx_git.client.arguments import checked
 from loopx_git.client.renewal import renew_all
 from loopx_git.client.todo_reads import TodoReads, not_ready
 from loopx_git.client.views import LeaseView, Reading, TodoView
-from loopx_git.core import resolve
+from loopx_git.core import conditions, resolve
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import gone, is_stale, last_seen, state_of
 from loopx_git.core.commands import Beat, Command, DropSoftClaim, OnTodo
@@ -39,12 +39,16 @@ class PeerHealth:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatStatus:
-    """Peers by name; lapsed claims; todos that are ready and have no claim, not even a soft one."""
+    """Peers by name; lapsed claims; todos that are ready and have no claim, not even a soft one.
+
+    `called` has the alias and title of every todo that can be read, by id.
+    """
 
     peers: Sequence[PeerHealth]
     lapsed: Sequence[TodoView]
     unclaimed: Sequence[TodoView]
     reading: Reading
+    called: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,9 @@ class Heartbeat:
             for lease in snapshot.leases(goal)
         ]
         soft: dict[str, list[str]] = {}
+        called: dict[str, str] = {}
         for todo in (todo for goal in goals for todo in snapshot.todos(goal)):
+            called[todo.id] = conditions.called(todo)
             for name in todo.soft_claims:
                 soft.setdefault(name, []).append(todo.id)
         peers = [
@@ -122,7 +128,7 @@ class Heartbeat:
             if lease.todo not in listed and state_of(lease, snapshot, clocks) is LeaseState.LAPSED
         ]
         unclaimed = [view for view in ready if view.lease.state is LeaseState.FREE and not view.todo.soft_claims]
-        return HeartbeatStatus(peers, lapsed, unclaimed, reading)
+        return HeartbeatStatus(peers, lapsed, unclaimed, reading, called)
 
     def suggest(
         self, *, goal_id: str | None = None, per_agent: int = 1, fresh: bool = False, offline: bool = False,

@@ -41,7 +41,10 @@ def load(repository: Repository) -> Location | None:
     if data is None:
         return None
     try:
-        location = Location(**json.loads(data))
+        said = json.loads(data)
+        if not isinstance(said, dict) or set(said) != {"remote", "ref", "ledger", "home"}:
+            raise ValueError("it must have remote, ref, ledger and home")
+        location = Location(**said)
         if not ids.OID.fullmatch(location.ledger) or not location.ref.startswith("refs/"):
             raise ValueError("a value is malformed")
     except (ValueError, TypeError) as error:

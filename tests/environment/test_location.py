@@ -586,3 +586,15 @@ def test_the_program_is_what_the_hints_call(world: World) -> None:
         ["git", "config", "loopx.remote", "."],
         ["git", "loopx", "sync", "--publish"],
     ]
+
+
+@pytest.mark.parametrize(
+    "junk", ["[]", "{}", '{"remote": "origin"}', "null", "{"], ids=["list", "empty", "part", "null", "cut"]
+)
+def test_a_pin_that_is_damaged_is_named_in_plain_words(ledger: World, junk: str) -> None:
+    clone = ledger.clone("alice")
+    clone.run("todo", "list")
+    path = clone.home / "location"
+    path.write_text(junk)
+    error = clone.run("todo", "list", check=16).error
+    assert str(path) in error["message"] and "__init__" not in error["message"]

@@ -144,6 +144,7 @@ def test_status_shows_the_whole_picture(quick: Clone, bob: Clone) -> None:
     assert (holds["bob"], holds["alice"], holds["carol"]) == ([held], [lapsed], [])
     assert [item["todo_id"] for item in status["lapsed"]] == [lapsed]
     assert status["unclaimed"] == [free]
+    assert f"holds {held} (held)" in bob.run("heartbeat", "status", json=False).out
     words = bob.run("todo", "show", lapsed, json=False).out
     assert "claimable (was alice, epoch 1)" in words
     assert "min left" in bob.run("todo", "show", held, json=False).out

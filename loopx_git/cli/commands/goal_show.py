@@ -34,6 +34,8 @@ def main(context: CommandContext, goal: str | None, form: str, fresh: bool, offl
             f"  created  {relative(shown.created_at, now)} by {shown.created_by}",
         ]
         lines += [f"  {name:12} {count}" for name, count in sorted(view.counts.items())]
+        waiting = sum(1 for one in todos if one.waits)
+        lines += [f"  waiting      {waiting} of these"] if waiting else []
         lines += [f"  soft claims  {one.id}: {safe(', '.join(one.todo.soft_claims))}" for one in soft]
     softly = [{"todo_id": one.id, "agents": list(one.todo.soft_claims)} for one in soft]
     context.emit("goal", lambda: {"goal": goal_json(shown, view.counts), "soft_claims": softly}, lines, reading)

@@ -23,8 +23,9 @@ def main(context: CommandContext, goal_id: str | None, fresh: bool, offline: boo
     lines = []
     for item in status.peers:
         mark = context.output.paint("stale", "33") if item.stale else item.peer.status.value
-        holds = ", ".join(view.lease.todo for view in item.holds) or "nothing"
-        holds += f"; softly {', '.join(item.soft)}" if item.soft else ""
+        held = [status.called.get(view.lease.todo, view.lease.todo) for view in item.holds]
+        soft = [status.called.get(todo, todo) for todo in item.soft]
+        holds = safe(", ".join(held) or "nothing") + (f"; softly {safe(', '.join(soft))}" if soft else "")
         lines.append(f"{item.peer.agent:{width}}  {mark:7}  seen {relative(item.seen, now)}, holds {holds}")
     lines += [f"lapsed: {view.id}  {lease_words(view.lease, now)}  {safe(view.todo.title)}" for view in status.lapsed]
     lines.append(f"{len(status.unclaimed)} ready and unclaimed, {len(status.lapsed)} lapsed")
