@@ -164,9 +164,14 @@ def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, clocks: Clocks)
     )
 
 
+#: Fields whose flag has another name: a flag that is repeated names one.
+_FLAGS = {"labels": "label", "excluded": "exclude"}
+
+
 def check_field(name: str, value: Any) -> None:
     """Raise UsageError, naming the flag, when a caller's value breaks the field's grammar."""
-    _refuse(name, why_bad(name, value), f"see the help of --{name.replace('_', '-')}")
+    flag = _FLAGS.get(name, name.replace("_", "-"))
+    _refuse(name, why_bad(name, value), f"see the help of --{flag}")
 
 
 def _refuse(name: str, reason: str | None, hint: str) -> None:

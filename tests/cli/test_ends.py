@@ -164,7 +164,8 @@ def test_two_words_in_one_flag_give_a_warning(clone: Clone, flag: str, joined: s
 def test_braces_in_a_scope_give_a_warning(clone: Clone) -> None:
     done = clone.run("todo", "add", "x", "--scope", "src/{a,b}/*.py", "--agent", "alice", json=False)
     assert "braces are not expanded; repeat --scope for each" in done.err
-    assert "braces" not in clone.run("todo", "add", "x", "--label", "{a}", "--agent", "alice", json=False).err
+    refused = clone.run("todo", "add", "x", "--label", "{a}", "--agent", "alice", check=2, json=False).err
+    assert "braces" not in refused and "see the help of --label\n" in refused
 
 
 def test_the_settings_of_an_agent_are_said_to_lie_in_the_work_tree(clone: Clone) -> None:
