@@ -81,6 +81,7 @@ class History:
         """
         from loopx_git.format import layout, version
         from loopx_git.ledger.commits import Unreadable
+        from loopx_git.ledger.snapshot import TreeSnapshot
         from loopx_git.ledger.validation import check_state
 
         tip = self._tip_to_verify(offline)
@@ -90,11 +91,12 @@ class History:
             {"commit": fault.commit, "rule": fault.rule, "message": fault.message}
             for fault in ledger.faults(tip, 10**9)
         ]
-        snapshot = ledger.snapshot(tip)
+        tree = ledger.objects.tree(tip)
         # A newer format is not a finding: it takes a newer program to judge it.
-        version.check(snapshot.tree.blob(layout.FORMAT))
+        version.check(tree.blob(layout.FORMAT))
         try:
-            wrong = check_state(snapshot)
+            # Not the ledger's own snapshot: that raises when the tip cannot be read, and here it is a finding.
+            wrong = check_state(TreeSnapshot(tree, ledger.memo))
         except InvalidState as error:
             wrong = [error]
         for found in wrong:
