@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 from clones import AGENTS, Clone, World, populate
+from real_tools import node_tools, python_tools
 from sites import Site, make
+
+__all__ = ["node_tools", "python_tools"]
 
 
 @pytest.fixture
