@@ -65,9 +65,8 @@ class Hold:
 
     def checkpoint(self) -> None:
         """Raise NotYourClaim when the claim is lost. Call it before each step that cannot be undone."""
-        lost = self.lost
-        if lost is not None:
-            raise lost
+        if self._renewer is not None:
+            self._renewer.checkpoint()
 
     def complete(self, note: str | None = None) -> TodoView:
         """Complete the todo. The claim is not renewed after that. Raises NotYourClaim when the claim is lost."""
@@ -89,7 +88,7 @@ class Hold:
         self.view, self.session = taken.view, taken.session
         self._todo_id = self.view.id
         self._renewer = LeaseRenewer(
-            self._client, self.view.lease.lease, agent=self._agent_id, session=self.session, began=taken.began,
+            self._client, self.view.lease.lease, agent=self._agent_id, session=self.session,
             on_lost=self._on_lost,
         )  # fmt: skip
         if self.view.lease.lease.ttl_s is not None:

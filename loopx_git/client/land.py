@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.config import HERE
-from loopx_git.client.validation import Renewing, validate
+from loopx_git.client.lease_renewer import LeaseRenewer
+from loopx_git.client.validation import validate
 from loopx_git.core import resolve
 from loopx_git.core.change import Actor, Facts, Op, place_of
 from loopx_git.core.commands import OnTodo
@@ -235,12 +236,16 @@ def _pre_push(client: BaseClient, code: CodePush, lease: Lease, actor: Actor, si
     now = listed.split("\t")[0] if listed else "0" * 40
     local = _ask(client, ["symbolic-ref", "--quiet", "HEAD"]) or "HEAD"
     line = f"{local} {code.oid} {code.ref} {now}\n"
-    done = watched(
-        [*started(hook), settings.remote, repository.urls(settings.remote)[0]],
-        cwd=repository.top or repository.git_dir, env=client.connection.env, timeout=HOOK_TIMEOUT,
-        tick=Renewing(client, lease, actor).tick, sink=sink,
-        stdin=line.encode("utf-8", "surrogateescape"),
-    )  # fmt: skip
+    with LeaseRenewer(client, lease, agent=actor.name, session=actor.session) as renewer:
+        done = watched(
+            [*started(hook), settings.remote, repository.urls(settings.remote)[0]],
+            cwd=repository.top or repository.git_dir,
+            env=client.connection.env,
+            timeout=HOOK_TIMEOUT,
+            tick=renewer.checkpoint,
+            sink=sink,
+            stdin=line.encode("utf-8", "surrogateescape"),
+        )
     client.connection.begin_again()
     if done.code or done.timed_out:
         raise NotAllowed(

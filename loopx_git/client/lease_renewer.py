@@ -25,22 +25,28 @@ _UNKNOWN = (RemoteFailure, OutcomeUnknown, Contention)
 
 
 class LeaseRenewer:
-    """Renews one lease each third of its ttl from a thread, until `stop`.
+    """Renews one lease each third of its ttl from a thread: in a `with` block, or from `start` to `stop`.
 
-    lease    the claim as it was granted
-    began    the holder's counting clock before the claim was asked for: its deadline counts from there
+    lease    the claim that the session holds
     look     seconds between two looks at the record (None: only renewals tell); an operator's forced release
              is then noticed long before the next renewal
     on_lost  called once, from the thread, with the reason
 
-    A renewal whose outcome is unknown keeps the claim until the holder's own deadline; then it counts as lost.
-    A claim that its own session has ended (completed, released) is `settled`, not lost.
+    A lease with less than half of its ttl left is renewed at once. A renewal whose outcome is unknown keeps the claim
+    until the holder's own deadline; then it counts as lost. A claim that its own session has ended (completed,
+    released) is `settled`, not lost.
     """
 
     def __init__(
-        self, client: BaseClient, lease: Lease, *, agent: str | None, session: str, began: float,
-        look: float | None = None, on_lost: Callable[[NotYourClaim], None] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        client: BaseClient,
+        lease: Lease,
+        *,
+        agent: str | None,
+        session: str | None,
+        look: float | None = None,
+        on_lost: Callable[[NotYourClaim], None] | None = None,
+    ) -> None:
         self._client, self.lease, self._agent, self._session = client, lease, agent, session
         self._look, self._on_lost = look, on_lost
         self._stop, self._guard = threading.Event(), threading.Lock()
@@ -48,9 +54,8 @@ class LeaseRenewer:
         self._thread: threading.Thread | None = None
         self.settled = False
         self.news: tuple[News, ...] = ()
-        ttl = lease.ttl_s
-        self._until = float("inf") if ttl is None else began + ttl - margin(ttl)
-        self._every = UNBOUND_EVERY if ttl is None else ttl / 3
+        self._every = UNBOUND_EVERY if lease.ttl_s is None else lease.ttl_s / 3
+        self._until = self._now() + self._left()
 
     @property
     def lost(self) -> NotYourClaim | None:
@@ -58,6 +63,19 @@ class LeaseRenewer:
         if self._lost is None and not self.settled and self._now() > self._until:
             self.lose(self._past_deadline())
         return self._lost
+
+    def checkpoint(self) -> None:
+        """Raise NotYourClaim when the claim is lost."""
+        lost = self.lost
+        if lost is not None:
+            raise lost
+
+    def __enter__(self) -> LeaseRenewer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def start(self) -> None:
         """Start the thread that renews."""
@@ -80,22 +98,32 @@ class LeaseRenewer:
         if self._on_lost is not None:
             self._on_lost(error)
 
+    def look(self, client: BaseClient | None = None) -> None:
+        """Read the record on a fresh tip: whether the claim is still held, `settled` or `lost`.
+
+        A tip that cannot be read tells nothing: the next renewal, or the deadline, decides.
+        """
+        try:
+            record = self._record(client or self._client)
+        except (*_UNKNOWN, InvalidState):
+            return
+        if (record.holder, record.session, record.epoch) != (self.lease.holder, self._session, self.lease.epoch):
+            self._ended(client or self._client, self._gone(record), record)
+
     # -- the thread
 
     def _run(self) -> None:
-        connection = self._client.connection
         client = self._client.twin()
-        jitter = connection.overrides.jitter
-        renew_at = self._now() + self._every * (0.8 + 0.2 * jitter())
+        renew_at = self._now() + min(self._spread(self._every), max(0.0, self._left() - 1.5 * self._every))
         while True:
             wait = max(0.0, renew_at - self._now())
             looks = self._look is not None and self._look < wait
-            if self._stop.wait(self._look * (0.8 + 0.2 * jitter()) if looks and self._look is not None else wait):
+            if self._stop.wait(self._spread(self._look) if looks and self._look is not None else wait):
                 return
             if looks:
-                self._glance(client)
+                self.look(client)
             elif self._renew(client):
-                renew_at = self._now() + self._every * (0.8 + 0.2 * jitter())
+                renew_at = self._now() + self._spread(self._every)
             else:
                 # Not known is not lost: try again soon, until our own deadline.
                 renew_at = self._now() + min(self._every, max(0.2, (self._until - self._now()) / 4))
@@ -113,7 +141,10 @@ class LeaseRenewer:
         except NotYourClaim as error:
             self._ended(client, error)
             return True
-        except _UNKNOWN:
+        except _UNKNOWN as error:
+            note = f"a renewal did not go through: {error.message}"
+            if note not in self._client.notes:
+                self._client.connection.ledger.notes.append(note)
             return False
         except LoopXError as error:
             self.lose(NotYourClaim(error.message, hint=error.hint, about=error.about))
@@ -126,16 +157,6 @@ class LeaseRenewer:
         if self.lease.ttl_s is not None:
             self._until = began + self.lease.ttl_s - margin(self.lease.ttl_s)
         return True
-
-    def _glance(self, client: BaseClient) -> None:
-        """One look at the record on a freshly read tip."""
-        try:
-            record = self._record(client)
-        except (*_UNKNOWN, InvalidState):
-            # Cannot tell: the next renewal, or the deadline, decides.
-            return
-        if (record.holder, record.session, record.epoch) != (self.lease.holder, self._session, self.lease.epoch):
-            self._ended(client, self._gone(record), record)
 
     def _ended(self, client: BaseClient, error: NotYourClaim, record: Lease | None = None) -> None:
         """Tell what the session ended itself from what was taken from it."""
@@ -159,6 +180,20 @@ class LeaseRenewer:
 
     def _now(self) -> float:
         return self._client.connection.overrides.clock.counting()
+
+    def _left(self) -> float:
+        """Seconds until the holder's own deadline, as this clone stored it; else by the record and the wall clock."""
+        if self.lease.ttl_s is None or self.lease.renewed_at is None:
+            return float("inf")
+        stored = self._client.connection.ledger.remaining.get(self.lease.id)
+        if stored is not None:
+            return stored
+        age = (self._client.connection.overrides.clock.wall() - self.lease.renewed_at).total_seconds()
+        return self.lease.ttl_s - margin(self.lease.ttl_s) - age
+
+    def _spread(self, seconds: float) -> float:
+        """A little less, by chance, so that many holders do not renew at the same moment."""
+        return seconds * (0.8 + 0.2 * self._client.connection.overrides.jitter())
 
     def _gone(self, record: Lease) -> NotYourClaim:
         whose = f"{record.holder} holds it" if record.holder else "nobody holds it"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.exit_policy import ExitPolicy, Outcome, apply_exit_policy, parse
 from loopx_git.client.supervise import GRACE, Inbox, exported, supervise, todo_file
-from loopx_git.client.take import Taken, granted, known, preview, take
+from loopx_git.client.take import Taken, known, preview, take
 from loopx_git.client.todos import Todos
 from loopx_git.client.worktree import UnusableWorktree, Worktree, clear
 from loopx_git.client.worktrees import Worktrees, must_exist, none_prepared
@@ -105,7 +105,6 @@ def _next(
 ) -> Taken:
     from loopx_git.client.next_todo import next_todo
 
-    began = client.connection.overrides.clock.counting()
     try:
         # A place is made for the todo as it is now, with the branch that its last holder recorded.
         view = next_todo(
@@ -116,7 +115,7 @@ def _next(
         if places.passed:
             raise none_prepared(places.passed, nothing) from None
         raise
-    return Taken(view, session, granted(client, view, began), True)
+    return Taken(view, session, True)
 
 
 def _work(
@@ -136,34 +135,25 @@ def _work(
         with todo_file(client, view) as file:
             env = {**client.connection.env, **exported(view, session, file, place.branch)}
             status, renewer, told = supervise(
-                client, argv, lease, began=taken.began, cwd=place.folder, env=env, inbox=inbox, grace=grace,
+                client, argv, lease, cwd=place.folder, env=env, inbox=inbox, grace=grace,
                 keep=(places.handle,), **who,
             )  # fmt: skip
     except Exception:
         if taken.acquired:
             _let_go(client, view, agent, session)
         raise
-    lost = renewer.lost
-    if lost is not None:
-        raise lost
-    if renewer.settled or _settled(client, view, session):
+    renewer.look()
+    renewer.checkpoint()
+    if renewer.settled:
         say(f"{view.id} was settled by the command itself")
         outcome, note = Outcome.SETTLED, None
-        reading = client.read(fresh=True)
-        view = client.view(client.snapshot(reading), view.todo.goal, view.id)
+        view = client.view(client.snapshot(client.read_known()), view.todo.goal, view.id)
     else:
         view, outcome, note = apply_exit_policy(Todos(client), lease, status, table, " ".join(argv), **who)
         say(f"{view.id} {outcome}: the command ended with {status}")
     if not keep_worktree and place.made and clear(client, place):
         say(f"the worktree {place.folder} was clean and is removed; the branch {place.branch} stays")
     return Run(view, status, outcome, note, told, place)
-
-
-def _settled(client: BaseClient, view: TodoView, session: str) -> bool:
-    """Whether the command has ended its claim itself (completed, released, ...)."""
-    snapshot = client.snapshot(client.read(fresh=True))
-    record = snapshot.lease(view.todo.goal, view.id)
-    return record is not None and record.holder is None and record.epoch == view.lease.lease.epoch
 
 
 def _let_go(client: BaseClient, view: TodoView, agent: str | None, session: str) -> None:

@@ -52,17 +52,17 @@ def todo_file(client: BaseClient, view: TodoView) -> Iterator[str]:
 
 
 def supervise(
-    client: BaseClient, argv: Sequence[str], lease: Lease, *, agent: str | None, session: str, began: float,
+    client: BaseClient, argv: Sequence[str], lease: Lease, *, agent: str | None, session: str,
     cwd: str, env: Mapping[str, str], inbox: Inbox, grace: float = GRACE, keep: Sequence[int] = (),
 ) -> tuple[int, LeaseRenewer, int | None]:  # fmt: skip
-    """Run the command under the claim until it ends: (its status, the keeper, the signal that ended it or None).
+    """Run the command under the claim until it ends: (its status, the renewer, the signal that ended it or None).
 
     Meanwhile the lease is renewed, and read at every sync.max_age. When it is lost, the whole group gets TERM, and
     KILL before others may take the claim. Signals in `inbox` are sent to the group; after TERM or HUP it is killed
     when `grace` seconds have passed.
     """
     renewer = LeaseRenewer(
-        client, lease, agent=agent, session=session, began=began, look=max(1.0, client.connection.settings.max_age),
+        client, lease, agent=agent, session=session, look=max(1.0, client.connection.settings.max_age),
         on_lost=lambda error: inbox.put(("lost", error)),
     )  # fmt: skip
     mark = client.connection.overrides.entropy(16).hex()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from loopx_git.client.renewal import renew
 from loopx_git.client.todos import Todos
 from loopx_git.core import resolve
-from loopx_git.core.lease import margin
 from loopx_git.core.times import Ttl
 from loopx_git.errors import HeldByAnother, NotFound, NotYourClaim
 
@@ -19,11 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The todo, its session, when its time starts on the holder's clock, and whether the claim is new."""
+    """The todo, its session, and whether the claim is new."""
 
     view: TodoView
     session: str
-    began: float
     acquired: bool
 
 
@@ -37,7 +35,6 @@ def take(
     claim of another session of the same agent stays, unless `resume`; HeldByAnother then names the way on, from the
     template `way_on` over {todo}.
     """
-    clock = client.connection.overrides.clock
     own = _own_session(client, todo_id, goal_id, agent_id)
     if own is not None:
         try:
@@ -45,7 +42,6 @@ def take(
         except NotYourClaim:
             # It was, by what was known here; what the claim now says is about the tip just read.
             own = None
-    began = clock.counting()
     try:
         view = Todos(client).claim(
             todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, exclusive=True
@@ -58,7 +54,7 @@ def take(
     if not view.acquired:
         # The session was given by name, or a transfer left it open: the renewal binds it.
         return _gone_on(client, todo_id, goal_id, agent_id, session, ttl)
-    return Taken(view, session, granted(client, view, began), True)
+    return Taken(view, session, True)
 
 
 def preview(
@@ -92,15 +88,6 @@ def known(client: BaseClient, todo_id: str, goal_id: str | None) -> TodoView | N
         return None
 
 
-def granted(client: BaseClient, view: TodoView, fallback: float) -> float:
-    """When the successful try began, on the counting clock. Its deadline is on disk."""
-    lease = view.lease.lease
-    left = client.connection.ledger.remaining.get(lease.id)
-    if left is None or lease.ttl_s is None:
-        return fallback
-    return client.connection.overrides.clock.counting() + left - lease.ttl_s + margin(lease.ttl_s)
-
-
 def _own_session(client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None) -> str | None:
     """The session in which the caller would act otherwise, if it holds the todo at the tip that is known here."""
     found = known(client, todo_id, goal_id)
@@ -117,11 +104,10 @@ def _name(client: BaseClient, agent_id: str | None) -> str | None:
 def _gone_on(
     client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: Ttl
 ) -> Taken:
-    began = client.connection.overrides.clock.counting()
     renew(client, todo_id, ttl=ttl, agent_id=agent_id, session=session)
     view = known(client, todo_id, goal_id)
     assert view is not None
-    return Taken(view, session, granted(client, view, began), False)
+    return Taken(view, session, False)
 
 
 def explained(error: HeldByAnother, agent: str | None, way_on: str) -> HeldByAnother:

@@ -168,18 +168,15 @@ class _TickRun:
             )
         view = client.view(snapshot, snapshot.goals_of(lease.todo)[0], lease.todo)
         session = self.actor.session or ""
-        began = client.connection.overrides.clock.counting()
         with todo_file(client, view) as file:
             env = {**client.connection.env, **exported(view, session, file), "LOOPX_LOOP": name}
             status, renewer, told = supervise(
-                client, self.argv, lease, agent=name, session=session, began=began,
+                client, self.argv, lease, agent=name, session=session,
                 cwd=client.connection.repository.cwd, env=env, inbox=self.inbox, grace=self.grace,
                 keep=(self.handle,),
             )  # fmt: skip
         released = self._count(loop.iterations + 1)
-        lost = renewer.lost
-        if lost is not None:
-            raise lost
+        renewer.checkpoint()
         return Tick(_shown(client, name), task=lease.todo, status=status, released=released,
                     told=told)  # fmt: skip
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.code_branch import reviewed
 from loopx_git.client.config import FILE, allow_of, parse_tables
-from loopx_git.client.renewal import renew
-from loopx_git.errors import Contention, LoopXError, NotAllowed, NotYourClaim, OutcomeUnknown, RemoteFailure
+from loopx_git.client.lease_renewer import LeaseRenewer
+from loopx_git.errors import NotAllowed
 from loopx_git.store.process import watched
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
     from loopx_git.core.change import Actor
-    from loopx_git.core.lease import Lease
     from loopx_git.core.plan_todo import NeedsValidation
 
 #: How long a check may take, in seconds.
@@ -46,11 +45,12 @@ def validate(
             hint="have it added there, by a commit that is reviewed; look: git loopx config show",
             about=about,
         )
-    renewer = Renewing(client, lease, actor)
     repository = client.connection.repository
     env = {**client.connection.env, "LOOPX_TODO": lease.todo, "LOOPX_EPOCH": str(lease.epoch),
            "LOOPX_AGENT": actor.name}  # fmt: skip
-    done = watched(argv, cwd=repository.top or repository.cwd, env=env, timeout=timeout, tick=renewer.tick, sink=sink)
+    folder = repository.top or repository.cwd
+    with LeaseRenewer(client, lease, agent=actor.name, session=actor.session) as renewer:
+        done = watched(argv, cwd=folder, env=env, timeout=timeout, tick=renewer.checkpoint, sink=sink)
     client.connection.begin_again()
     if done.timed_out:
         raise NotAllowed(
@@ -70,30 +70,3 @@ def validate(
 
 def _shown(argv: Sequence[str]) -> str:
     return "'" + " ".join(argv)[:200] + "'"
-
-
-class Renewing:
-    """Renews the lease while the check runs, after each third of the ttl."""
-
-    def __init__(self, client: BaseClient, lease: Lease, actor: Actor) -> None:
-        self.client, self.lease, self.actor = client, lease, actor
-        self.last = client.connection.overrides.clock.counting()
-
-    def tick(self) -> None:
-        """Renew once a third of the ttl has passed. Raises NotYourClaim when the claim is lost."""
-        ttl = self.lease.ttl_s
-        now = self.client.connection.overrides.clock.counting()
-        if ttl is None or now - self.last < ttl / 3:
-            return
-        self.last = now
-        self.client.connection.begin_again()
-        try:
-            renew(self.client, self.lease.id, agent_id=self.actor.name, session=self.actor.session)
-        except NotYourClaim:
-            raise
-        except (RemoteFailure, Contention, OutcomeUnknown) as error:
-            # Not known is not lost: the next tick tries again, and completing decides on the fresh tip.
-            self._note(error)
-
-    def _note(self, error: LoopXError) -> None:
-        self.client.connection.ledger.notes.append(f"a renewal did not go through: {error.message}")

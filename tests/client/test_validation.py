@@ -10,6 +10,7 @@ from clones import Clone, World
 
 from loopx_git import NotAllowed, NotYourClaim
 from loopx_git.client import validation
+from loopx_git.client.lease_renewer import LeaseRenewer
 from loopx_git.sdk import LoopXClient
 
 CHECKS = {
@@ -150,14 +151,14 @@ def test_a_claim_lost_meanwhile_ends_the_check(checked: Clone, ledger: World, tm
             bob.run("todo", "release", todo, "--force", "--reason", "needed", agent="bob")
             taken.append(bob.run("todo", "claim", todo, agent="bob").json["lease"]["epoch"])
 
-    renewer = validation.Renewing.tick
+    renewing = LeaseRenewer.start
 
-    def tick(self: validation.Renewing) -> None:
+    def start(self: LeaseRenewer) -> None:
         take()
-        renewer(self)
+        renewing(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(validation.Renewing, "tick", tick)
+        patch.setattr(LeaseRenewer, "start", start)
         with pytest.raises(NotYourClaim) as refusal:
             client.todo.complete(todo, sink=sink)
     assert (refusal.value.about["holder"], refusal.value.about["epoch"]) == ("bob", taken[0])
