@@ -21,24 +21,97 @@ faces turn them into exit codes and text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypedDict
+
+
+class About(TypedDict, total=False):
+    """What an error is about, as plain JSON values. An error has the fields that its raiser gives."""
+
+    agent: str | None
+    alias: str
+    atomic: bool
+    base: str
+    branch: str
+    candidates: Sequence[str]
+    commit: str
+    conflict: str
+    current_task: str | None
+    cycle: Sequence[str]
+    depends_on: str
+    epoch: int
+    exit: int
+    expires_at: str | None
+    field: str
+    file: str
+    findings: int | Sequence[Any]
+    folder: str
+    former_epoch: int | None
+    given: int
+    goal: str | None
+    head: str
+    held: Sequence[str]
+    holder: str | None
+    home: str
+    hook: str
+    in_the_way: str
+    last_tip: str | None
+    ledger: str | None
+    line: int
+    live: Sequence[str]
+    loop: str
+    loops: Sequence[str]
+    losses: int
+    lost: Sequence[str]
+    moved_by: Sequence[str]
+    nearest: Sequence[str]
+    passed_over: Sequence[Mapping[str, str]]
+    path: str
+    pid: str
+    pinned: Mapping[str, str]
+    pushes: int
+    reason: str
+    ref: str
+    refused: Sequence[Mapping[str, str]]
+    remote: str
+    remote_code: str | None
+    resolved: Mapping[str, str]
+    root: str
+    rule: str
+    session: str | None
+    skipped: Sequence[Mapping[str, str]]
+    status: str
+    successor: str
+    tip: str | None
+    todo_id: str | None
+    tries: int
+    validate: Sequence[str]
+    word: str
+    worktree: str
 
 
 class LoopXError(Exception):
     """An error with its exit code, the next command to type, and what it is about.
 
-    `message` is one sentence for a person, `hint` the next command or step (may be empty), `about` plain
-    JSON values such as todo_id, holder, epoch, expires_at, file, line.
+    `message` is one sentence for a person, `hint` the next command or step (may be empty). `about` has the fields
+    that were given; those that a program decides by are attributes, too, and None where they were not given.
     """
 
     code: ClassVar[int] = 3
 
-    def __init__(self, message: str, *, hint: str = "", about: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, message: str, *, hint: str = "", about: About | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.about: dict[str, Any] = dict(about or {})
+        self.about: About = about.copy() if about else {}
+        self.todo_id = self.about.get("todo_id")
+        self.holder = self.about.get("holder")
+        self.epoch = self.about.get("epoch")
+        self.expires_at = self.about.get("expires_at")
+        self.agent = self.about.get("agent")
+        self.reason = self.about.get("reason")
+        self.file = self.about.get("file")
+        self.line = self.about.get("line")
 
 
 class UsageError(LoopXError):
@@ -60,7 +133,7 @@ class NotInitialised(LoopXError):
 
 
 class HeldByAnother(LoopXError):
-    """Another session holds what the caller wanted to acquire; `about` has holder, epoch and expires_at. Exit 11."""
+    """Another session holds what the caller wanted to acquire: `holder`, `epoch`, `expires_at`. Exit 11."""
 
     code = 11
 

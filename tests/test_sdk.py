@@ -56,7 +56,9 @@ def test_a_whole_life_from_python(ledger: World) -> None:
     assert alice.todo.claim(one.id).acquired is False
     with pytest.raises(HeldByAnother) as refusal:
         bob.todo.claim("one")
-    assert (refusal.value.code, refusal.value.about["holder"]) == (11, "alice")
+    error = refusal.value
+    assert (error.code, error.todo_id, error.holder, error.epoch) == (11, one.id, "alice", 1)
+    assert (error.about["holder"], error.about["expires_at"], error.line) == ("alice", error.expires_at, None)
     alice.todo.update(one.id, status="in_progress", note="going on", title="one, renamed", epoch=1)
     alice.todo.transfer(one.id, "bob", epoch=1)
     with pytest.raises(NotYourClaim):

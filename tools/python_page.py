@@ -38,8 +38,10 @@ _HEAD = """# Python
 from the program: `make pages`.
 
 Methods raise the errors of [exit codes](exit-codes.md) (`from loopx_git import HeldByAnother, NotYourClaim`), each
-with `message`, `hint`, `about` and `code`. One that raises has written nothing, except `OutcomeUnknown`: the same
-call again finds out. A client is not shared between threads; make one for each.
+with `message`, `hint` and `code`. `about` has what the error is about, as in the JSON of the command line; of it
+`todo_id`, `holder`, `epoch`, `expires_at`, `agent`, `reason`, `file` and `line` are attributes, too. A method that
+raises has written nothing, except `OutcomeUnknown`: the same call again finds out. A client is not shared between
+threads; make one for each.
 
 `Ttl`, a lease's time bound, is seconds, a text such as `"45m"`, or None for no bound. Left out (`UNSET`, also spelled
 `"unset"`), it is the policy's, and for a renewal the one that the lease has.

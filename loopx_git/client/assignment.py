@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopx_git.client.todos import Todos
-from loopx_git.errors import NotYourClaim, UsageError
+from loopx_git.errors import About, NotYourClaim, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -21,7 +21,7 @@ def refuse_assignment(client: BaseClient, todo_id: str, agent: str, *, goal_id: 
     if changes and configured in (None, agent):
         return
     view, _ = Todos(client).show(todo_id, goal_id=goal_id, fresh=True)
-    about = {"todo_id": view.id, "holder": view.holder, "epoch": view.epoch}
+    about: About = {"todo_id": view.id, "holder": view.holder, "epoch": view.epoch}
     if view.holder is None and not changes:
         raise UsageError(
             f"--claimed-by names who acts, and nobody holds {view.id}",

@@ -205,7 +205,7 @@ class Heartbeat:
             except NotAllowed as error:
                 # A peer came back between our look and our write: it keeps its own, the others' are taken back.
                 self._note(error)
-                found = [item for item in found if item[0].agent != error.about.get("agent")]
+                found = [item for item in found if item[0].agent != error.agent]
                 continue
             now = self._client.snapshot(self._client.read_known())
             return [

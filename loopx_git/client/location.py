@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from loopx_git.client.config import HERE, Settings
 from loopx_git.core import ids
-from loopx_git.errors import InvalidState
+from loopx_git.errors import About, InvalidState
 from loopx_git.store.lock import read_file
 from loopx_git.store.process import without_credentials
 from loopx_git.store.repository import Repository, host_path
@@ -91,7 +91,7 @@ def check(repository: Repository, settings: Settings) -> Location | None:
         )
     if pin is None:
         return None
-    about: dict[str, object] = {
+    about: About = {
         "pinned": asdict(pin),
         "resolved": {"remote": settings.remote, "ref": settings.ref, "home": home},
     }
@@ -136,9 +136,7 @@ def _both_there(one: str, two: str) -> bool:
     return not os.path.samefile(one, two)
 
 
-def _moved(
-    repository: Repository, pin: Location, settings: Settings, home: str, about: dict[str, object]
-) -> InvalidState:
+def _moved(repository: Repository, pin: Location, settings: Settings, home: str, about: About) -> InvalidState:
     if pin.home == HERE:
         return InvalidState(
             f"this clone's ledger lives in this repository alone, and now the remote {settings.remote!r} is used "

@@ -112,7 +112,7 @@ def _gone_on(
 
 def explained(error: HeldByAnother, agent: str | None, way_on: str) -> HeldByAnother:
     """The refusal, with the way on (a template over {todo}) where the caller's own agent holds the todo."""
-    if error.about.get("holder") != agent:
+    if error.holder != agent:
         return error
-    hint = "if that session is gone: " + way_on.format(todo=error.about["todo_id"])
+    hint = "if that session is gone: " + way_on.format(todo=error.todo_id)
     return HeldByAnother(error.message, hint=hint, about=error.about)

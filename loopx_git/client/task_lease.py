@@ -12,7 +12,7 @@ from loopx_git.client.renewal import renew, renew_all, split
 from loopx_git.client.todos import Todos
 from loopx_git.client.views import LeaseView, News, TodoView
 from loopx_git.core.times import UNSET, Ttl
-from loopx_git.errors import LoopXError, NotFound, NotYourClaim, UsageError
+from loopx_git.errors import About, LoopXError, NotFound, NotYourClaim, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -140,7 +140,7 @@ def named(lease_id: str | None, todo_id: str | None) -> str:
 
 def _not_current(lease: LeaseView, epoch: int) -> LoopXError:
     todo = lease.lease.todo
-    about = {"todo_id": todo, "holder": lease.holder, "epoch": lease.epoch, "given": epoch}
+    about: About = {"todo_id": todo, "holder": lease.holder, "epoch": lease.epoch, "given": epoch}
     hint = f"git loopx task-lease inspect {todo}"
     if epoch > lease.epoch:
         return NotFound(f"there is no lease {todo}@{epoch}: the epoch is {lease.epoch}", hint=hint, about=about)

@@ -125,12 +125,12 @@ class _TickRun:
         try:
             claim_task(self.client, ClaimTask(self.actor.name, task, goal_id, moves))
         except HeldByAnother as error:
-            own = error.about.get("holder") == self.actor.name
+            own = error.holder == self.actor.name
             return TAKEN, f"{error.message}; {error.hint}" if own else error.message
         except NotAllowed as error:
-            if error.about.get("reason") in ("loop_has_task", "loop_elsewhere", "loop_halted"):
+            if error.reason in ("loop_has_task", "loop_elsewhere", "loop_halted"):
                 raise
-            if error.about.get("holder") or error.about.get("conflict"):
+            if error.holder or error.about.get("conflict"):
                 # What another took meanwhile stands in the way: its scope overlaps.
                 return TAKEN, error.message
             return NOTHING, error.message

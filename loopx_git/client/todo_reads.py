@@ -149,7 +149,7 @@ class TodoReads:
         for goal in goals:
             broken += snapshot.broken(goal)
             records = {item.todo: item for item in snapshot.records(goal) if isinstance(item, Lease)}
-            unreadable = {str(error.about.get("todo_id")) for error in broken}
+            unreadable = {str(error.todo_id) for error in broken}
             for todo in snapshot.todos(goal, archived=archived):
                 wanted = not status or "all" in status or todo.status.value in status
                 if not wanted or (not status and not archived and todo.status in TERMINAL):

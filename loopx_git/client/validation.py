@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loopx_git.client.code_branch import reviewed
 from loopx_git.client.config import FILE, allow_of, parse_tables
 from loopx_git.client.lease_renewer import LeaseRenewer
-from loopx_git.errors import NotAllowed
+from loopx_git.errors import About, NotAllowed
 from loopx_git.store.process import watched
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def validate(
     """
     argv, lease = needed.argv, needed.lease
     known, where = allowed(client)
-    about = {"todo_id": lease.todo, "validate": list(argv)}
+    about: About = {"todo_id": lease.todo, "validate": list(argv)}
     if argv not in known:
         raise NotAllowed(
             f"{lease.todo} is to be checked by {_shown(argv)}, "

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from loopx_git.client.worktree import UnusableWorktree, Worktree, prepare, withdraw
-from loopx_git.errors import Contention, NotAllowed, NotFound, UsageError
+from loopx_git.errors import About, Contention, NotAllowed, NotFound, UsageError
 from loopx_git.store.lock import locked
 
 if TYPE_CHECKING:
@@ -120,13 +120,15 @@ def none_prepared(passed: dict[str, UnusableWorktree], why: NotFound | None = No
     first = next(iter(passed.values()))
     more = f" and {len(passed) - 1} more" if len(passed) > 1 else ""
     worked = "no todo was worked on" if not done else f"{done} todos were worked on"
+    about: About = {} if why is None else why.about
+    about["passed_over"] = [
+        {"todo_id": todo, "folder": error.about["folder"], "why": error.message} for todo, error in passed.items()
+    ]
     return NonePrepared(
         f"{worked}; passed over, since its place cannot be prepared: {next(iter(passed))}{more}: {first.message}",
         hint=first.hint,
-        about={**({} if why is None else why.about),
-               "passed_over": [{"todo_id": todo, "folder": error.about["folder"], "why": error.message}
-                               for todo, error in passed.items()]},
-    )  # fmt: skip
+        about=about,
+    )
 
 
 def must_exist(client: BaseClient, program: str, *, here: bool) -> None:

@@ -16,7 +16,7 @@ from loopx_git.core.peer import GoalStatus, Peer, PeerStatus
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.times import format_time
 from loopx_git.core.todo import Status, Todo
-from loopx_git.errors import InvalidState, LoopXError, NotAllowed
+from loopx_git.errors import About, InvalidState, LoopXError, NotAllowed
 
 #: Longest chain of successors that is followed; a longer one counts as broken.
 CHAIN_MAX = 1000
@@ -30,7 +30,7 @@ class Unmet:
 
     message: str
     hint: str
-    about: dict[str, object]
+    about: About
 
     def error(self) -> LoopXError:
         """The refusal as an error of exit 15."""
@@ -53,7 +53,7 @@ def dependency(snapshot: Snapshot, todo: Todo) -> Unmet | None:
     if found is None:
         return None
     named = found.on if found.todo is None else called(found.todo)
-    about: dict[str, object] = {"todo_id": todo.id, "depends_on": found.on}
+    about: About = {"todo_id": todo.id, "depends_on": found.on}
     return Unmet(f"{todo.id} waits for {named}, which {found.why}", found.hint, about)
 
 
@@ -99,7 +99,7 @@ def readiness(snapshot: Snapshot, todo: Todo, clocks: Clocks) -> Unmet | None:
     unmet = dependency(snapshot, todo)
     if unmet:
         return unmet
-    about: dict[str, object] = {"todo_id": todo.id}
+    about: About = {"todo_id": todo.id}
     if todo.resume_after is not None and todo.resume_after > clocks.now:
         when = format_time(todo.resume_after)
         return Unmet(f"{todo.id} resumes after {when}", "git loopx todo list --ready", about)
@@ -118,7 +118,7 @@ def readiness(snapshot: Snapshot, todo: Todo, clocks: Clocks) -> Unmet | None:
 
 def fitness(peer: Peer, todo: Todo) -> Unmet | None:
     """Whether this peer may take this todo: active, not excluded, capable."""
-    about: dict[str, object] = {"todo_id": todo.id, "agent": peer.agent}
+    about: About = {"todo_id": todo.id, "agent": peer.agent}
     if peer.status is not PeerStatus.ACTIVE:
         return Unmet(f"the peer {peer.agent} is {peer.status}", f"git loopx peer show {peer.agent}", about)
     if peer.agent.casefold() in {name.casefold() for name in todo.excluded}:

@@ -12,7 +12,7 @@ from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.snapshot import Snapshot
-from loopx_git.errors import NotAllowed, NotFound
+from loopx_git.errors import About, NotAllowed, NotFound
 
 
 def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, clocks: Clocks) -> ChangeSet:
@@ -31,7 +31,7 @@ def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, clocks: Cl
         peer = Peer(command.agent, clocks.now, actor.name, command.kind or PeerKind.AGENT, capabilities=capabilities)
         facts: Facts = {"agent": command.agent, "created": True}
         return ChangeSet(Op.PEER, actor, text, (PutPeer(peer),), facts=facts)
-    about = {"agent": known.agent}
+    about: About = {"agent": known.agent}
     if command.new or known.agent != command.agent:
         raise NotAllowed(
             f"the peer {known.agent} is registered already (names are unique ignoring case)",

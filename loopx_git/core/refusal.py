@@ -7,7 +7,7 @@ from loopx_git.core.lease import Lease, expires_at
 from loopx_git.core.table import REASONS, Row
 from loopx_git.core.times import format_time
 from loopx_git.core.todo import Todo
-from loopx_git.errors import BY_CODE, LoopXError
+from loopx_git.errors import BY_CODE, About, LoopXError
 
 
 def refusal(row: Row, command: OnTodo, todo: Todo, lease: Lease) -> LoopXError:
@@ -15,7 +15,7 @@ def refusal(row: Row, command: OnTodo, todo: Todo, lease: Lease) -> LoopXError:
     reason = REASONS[row.reason]
     words = words_of(command, todo, lease)
     until = expires_at(lease)
-    about = {
+    about: About = {
         "todo_id": todo.id,
         "status": todo.state.value,
         "holder": lease.holder,

@@ -13,9 +13,8 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from loopx_git.errors import NotAllowed, RemoteFailure
+from loopx_git.errors import About, NotAllowed, RemoteFailure
 from loopx_git.store.base import Pushed, PushKind
 from loopx_git.store.environment import REMOTE, at
 from loopx_git.store.local import LocalPublisher
@@ -155,9 +154,9 @@ class LandingPublisher(RemotePublisher):
 
     def _refuse_code(self, now: str | None, pushed: Pushed) -> None:
         """Raise when it is the code that cannot land: it is not a fast-forward, or the branch does not take it."""
-        about = {"branch": self.code.branch, "code": self.code.oid, "remote_code": now}
+        about: About = {"branch": self.code.branch, "commit": self.code.oid, "remote_code": now}
         if now is not None and not self._descends(now):
-            raise not_forward(self.code, about)
+            raise not_forward(self.code, now)
         if pushed.kind is PushKind.DECLINED and not _INNOCENT.search(pushed.said):
             raise RemoteFailure(
                 f"the remote does not take this push to {self.code.branch} (a protected branch, or a hook): "
@@ -187,7 +186,7 @@ class LocalLanding(LocalPublisher):
         now = self._read(self.code.ref)
         if now is not None and now != self.code.oid:
             if self._local(["merge-base", "--is-ancestor", now, self.code.oid]).code:
-                raise not_forward(self.code, {"branch": self.code.branch, "code": self.code.oid, "remote_code": now})
+                raise not_forward(self.code, now)
             self._refuse_checked_out(self.code.ref)
         self._refuse_checked_out(self.ref)
         lines = ["start", f"update {self.code.ref} {self.code.oid} {now or '0' * 40}"]
@@ -215,11 +214,11 @@ def no_atomic() -> RemoteFailure:
     )
 
 
-def not_forward(code: CodePush, about: Mapping[str, Any]) -> NotAllowed:
+def not_forward(code: CodePush, now: str) -> NotAllowed:
     """The error for a branch with commits that the code does not contain."""
     return NotAllowed(
         f"{code.oid[:12]} is not a fast-forward of {code.branch}: that branch has moved on; nothing has landed and "
         "you still hold the claim",
         hint=f"bring your work up to date (git fetch, then rebase or merge {code.branch}) and land again",
-        about=about,
+        about={"branch": code.branch, "commit": code.oid, "remote_code": now},
     )

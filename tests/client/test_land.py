@@ -97,6 +97,7 @@ def test_the_three_refusals_differ(ledger: World, alice: Clone, bob: Clone) -> N
     before = (ledger.tip(), branch(ledger))
     forward = land(alice, "--todo-id", todo, code=15).error
     assert "not a fast-forward of main" in forward["message"]
+    assert (forward["code"], forward["branch"]) == (15, "main")
     untouched(ledger, before)
     hook = plant(
         ledger.remote / "hooks/update",

@@ -9,7 +9,7 @@ import click
 
 from loopx_git.cli.command_context import CommandContext, command
 from loopx_git.cli.output import safe
-from loopx_git.errors import CheckFailed, UsageError
+from loopx_git.errors import About, CheckFailed, UsageError
 
 
 @command("check", example="git loopx guard check\ngit loopx guard check src/login/form.py\n"
@@ -46,8 +46,14 @@ def main(
     body = [safe(line) for line in report.lines()]
     context.emit("guard", report.as_json, body if report.effect != "allowed" else [*body, report.headline])
     if report.effect == "denied":
-        first = report.as_json()["findings"][:1]
-        about = {key: first[0][key] for key in ("todo_id", "holder", "epoch", "rule")} if first else {}
+        about: About = {}
+        for first in report.as_json()["findings"][:1]:
+            about = {
+                "todo_id": first["todo_id"],
+                "holder": first["holder"],
+                "epoch": first["epoch"],
+                "rule": first["rule"],
+            }
         raise CheckFailed(report.headline, hint=report.command, about=about)
 
 

@@ -63,9 +63,9 @@ def main(
 
 def _word(error: LoopXError, task: str) -> str:
     """The contract's word for a refusal."""
-    reason = error.about.get("reason")
+    reason = error.reason
     if isinstance(error, HeldByAnother):
-        return f"task_already_claimed:{error.about['holder']}"
+        return f"task_already_claimed:{error.holder}"
     if reason is not None:
         return str(reason)
     return f"{'task_not_found' if isinstance(error, NotFound) else 'task_not_claimable'}:{safe(task[:80])}"

@@ -68,7 +68,7 @@ def claim(client: LoopXClient, wanted: TodoView) -> TodoView | None:
     try:
         claimed = client.todo.claim(wanted.id)
     except HeldByAnother as error:
-        tell("lost", todo=wanted.id, holder=error.about.get("holder"), epoch=error.about.get("epoch"))
+        tell("lost", todo=wanted.id, holder=error.holder, epoch=error.epoch)
         return None
     except (NotAllowed, Contention) as error:
         tell("refused", todo=wanted.id, why=error.message)
