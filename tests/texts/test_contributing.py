@@ -14,8 +14,9 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 TEXTS = {"CONTRIBUTING.md": CONTRIBUTING, "AGENTS.md": (ROOT / "AGENTS.md").read_text("utf-8")}
 WORKERS = {2: "two", 3: "three", 4: "four"}
 PATH = re.compile(r"\.?\w[\w.-]*/[\w./-]*|\w+\.(?:py|md|toml)")
-#: Paths of a repository that uses loopx-git; here the file exists only while this project coordinates itself.
-ELSEWHERE = (".loopx/", "loopx/coord", "src/")
+#: Paths of a repository that uses loopx-git; here the file exists only while this project coordinates itself. And
+#: what is installed.
+ELSEWHERE = (".loopx/", "loopx/coord", "src/", ".venv/")
 
 
 def paths(text: str) -> list[str]:
