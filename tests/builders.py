@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from memory_store import MemoryObjects, MemoryPublisher, MemoryRemote, MemoryTree, NoPending
+
 from loopx_git.client.base import fingerprint
 from loopx_git.core.change import Actor, ChangeSet
 from loopx_git.core.commands import AddTodo, Command, Init, OnTodo, RegisterPeer
@@ -28,13 +30,10 @@ from loopx_git.ledger.commits import Commit, Draft, Signature
 from loopx_git.ledger.encode import encode, message_of
 from loopx_git.ledger.group import plan_group
 from loopx_git.ledger.snapshot import TreeSnapshot
-from loopx_git.ledger.tree import MemoryTree
 from loopx_git.ledger.validation import Checker, Fault
 from loopx_git.store.base import Publisher
 from loopx_git.store.driver import Job, TransactionContext, author_of
 from loopx_git.store.ledger import Ledger, SubmitResult, not_initialised
-from loopx_git.store.memory import MemoryObjects, MemoryPublisher, MemoryRemote
-from loopx_git.store.pending import NoPending
 from loopx_git.store.transaction import Limits
 
 #: Milliseconds that are not zero, so that a time cut to seconds is noticed.
@@ -88,7 +87,7 @@ Item = Todo | Lease | Peer | Goal | Policy
 
 def files_of(*items: Item) -> dict[str, bytes]:
     """The files of a ledger that holds these and the goal main; a lease lies in the goal of its todo."""
-    found = {layout.FORMAT: version.BYTES, layout.goal("main"): files.dump_goal(goal_of("main"))}
+    found = {layout.FORMAT: version.BYTES, layout.goal("main"): files.dump(goal_of("main"))}
     goals = {item.id: item.goal for item in items if isinstance(item, Todo)}
     for item in items:
         match item:
@@ -97,9 +96,9 @@ def files_of(*items: Item) -> dict[str, bytes]:
             case Lease():
                 found[layout.lease(goals.get(item.todo, "main"), item.todo)] = record.dump(item)
             case Peer():
-                found[layout.peer(item.agent)] = files.dump_peer(item)
+                found[layout.peer(item.agent)] = files.dump(item)
             case Goal():
-                found[layout.goal(item.id)] = files.dump_goal(item)
+                found[layout.goal(item.id)] = files.dump(item)
             case Policy():
                 found[layout.POLICY] = policy_file.dump(item)
     return found
@@ -116,7 +115,7 @@ def applied(snapshot: TreeSnapshot, change: ChangeSet) -> TreeSnapshot:
     """The snapshot after a change set, through its bytes."""
     tree = snapshot.tree
     assert isinstance(tree, MemoryTree)
-    after: dict[str, bytes | None] = {**tree.files, **encode(change, tree)}
+    after: dict[str, bytes | None] = {**tree.files, **encode(change, snapshot)}
     return TreeSnapshot(MemoryTree({path: data for path, data in after.items() if data is not None}))
 
 
@@ -271,7 +270,7 @@ class World:
         (change,) = plan_group(snapshot, [command], by, Clocks(when), request)
         assert change.writes, change.facts
         text = message.dump(message_of(change, request=request, nonce="b" * 32, program="0.0.test"))
-        draft = Draft(encode(change, snapshot.tree), text, author_of(by, COMMITTER), COMMITTER, when)
+        draft = Draft(encode(change, snapshot), text, author_of(by, COMMITTER), COMMITTER, when)
         return self.objects.build(parent, draft)
 
     def forge(

@@ -179,7 +179,7 @@ class Proposals:
         wanted = [write.todo for write in change.writes if isinstance(write, PutTodo)]
         with locked(connection.repository.home, connection.left):
             try:
-                files = encode(change, snapshot.tree)
+                files = encode(change, snapshot)
                 oid = self._objects.build(parent, Draft(files, f"{line}\n", who, committer, client.clocks().now))
                 # As for operations: what would not be accepted is not pushed.
                 check_proposed(self._objects, connection.ledger.memo, parent, oid, wanted)

@@ -16,7 +16,7 @@ from loopx_git.client.client import Client
 from loopx_git.core.change import Op
 from loopx_git.core.lease import Clocks, Ended, Lease
 from loopx_git.core.todo import Todo
-from loopx_git.coverage.rules import CALLERS
+from loopx_git.coverage.rules import IN_CLONE
 from loopx_git.coverage.trailers import split
 from loopx_git.coverage.verdict import Claim, Named, fault_of
 from loopx_git.errors import InvalidState
@@ -128,7 +128,7 @@ class LedgerHistory:
                 fields["unproven"] = prove(epoch.granted)
                 fault = "signature" if fields["unproven"] else None
             if fault is None and claim is not None:
-                late = CALLERS[caller].clock and is_late is not None and not done and is_late(claim)
+                late = caller in IN_CLONE and is_late is not None and not done and is_late(claim)
                 fault = "late" if late else fault_of(claim, require)
             found[name] = Named(claim, fault, done=done and fault is None, fields=fields)
         return found

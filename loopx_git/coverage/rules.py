@@ -1,10 +1,6 @@
-"""The vocabulary of findings, and who asks: one table each, for every caller."""
+"""The vocabulary of findings, for every caller."""
 
 from __future__ import annotations
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
 
 
 class Rule:
@@ -57,22 +53,7 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 
-class Caller:
-    """What a caller knows that others do not; besides, all of them judge alike.
-
-    `clock`: it stands at the holder's desk, where a claim past its deadline is to be renewed first; the wall goes by
-    epochs alone. `knows_who`: an agent or a person asks, and `unidentified` of the policy says how a person is
-    answered. Before a commit is made the session's own claims stand for what it would name (`verdict.Edit`).
-    """
-
-    __slots__ = ("clock", "knows_who")
-
-    def __init__(self, *, clock: bool, knows_who: bool) -> None:
-        self.clock, self.knows_who = clock, knows_who
-
-
-_DESK, _WALL = Caller(clock=True, knows_who=True), Caller(clock=False, knows_who=False)
-CALLERS: dict[str, Caller] = {
-    **dict.fromkeys(("agent", "paths", "staged", "range", "push"), _DESK),
-    **dict.fromkeys(("review", "gate"), _WALL),
-}
+#: The callers in the clone of the one who works. There a claim past its deadline is a finding, for it can be renewed
+#: first, and the policy's `unidentified` says how a person is answered. The others (review, gate) go by epochs
+#: alone.
+IN_CLONE = frozenset({"agent", "paths", "staged", "range", "push"})

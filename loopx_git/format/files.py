@@ -122,11 +122,8 @@ GOAL: Mapping[str, Field] = {
 }
 
 
-def _schema(table: Mapping[str, Field]) -> dict[str, FieldKind]:
-    return {key: field.kind for key, field in table.items()}
-
-
-_SCHEMAS = {id(table): _schema(table) for table in (TODO, PEER, GOAL)}
+_TABLES: Mapping[type, Mapping[str, Field]] = {Peer: PEER, Goal: GOAL}
+_SCHEMAS = {id(table): {key: field.kind for key, field in table.items()} for table in (TODO, PEER, GOAL)}
 
 
 def load_todo(data: bytes, goal: str, todo: str, *, archived: bool, name: str) -> Todo:
@@ -218,14 +215,19 @@ def _refuse_notes(body: str) -> None:
         )
 
 
-def dump_peer(peer: Peer) -> bytes:
-    """The canonical bytes of a new peer file."""
-    return document.dump(_values(PEER, peer), peer.body, _SCHEMAS[id(PEER)])
+def dump(item: Peer | Goal) -> bytes:
+    """The canonical bytes of a new file of a peer or goal."""
+    table = _TABLES[type(item)]
+    return document.dump(_values(table, item), item.body, _SCHEMAS[id(table)])
 
 
-def dump_goal(goal: Goal) -> bytes:
-    """The canonical bytes of a new goal file."""
-    return document.dump(_values(GOAL, goal), goal.body, _SCHEMAS[id(GOAL)])
+def edit(data: bytes, before: Peer | Goal, after: Peer | Goal, *, name: str) -> bytes:
+    """The file of a peer or goal with the lines of the changed keys rewritten; all else keeps its bytes.
+
+    Raises InvalidState when the file cannot be edited like that.
+    """
+    table = _TABLES[type(after)]
+    return document.edit(data, _changes(table, before, after), _SCHEMAS[id(table)], name=name)
 
 
 def edit_todo(data: bytes, before: Todo, after: Todo, *, name: str) -> bytes:
@@ -250,22 +252,6 @@ def edit_todo(data: bytes, before: Todo, after: Todo, *, name: str) -> bytes:
     for note in after.notes[len(before.notes) :]:
         appended += notes.note_text(whole + appended, note, newline=newline)
     return document.edit(data, _changes(TODO, before, after), schema, name=name, body=body, append=appended)
-
-
-def edit_peer(data: bytes, before: Peer, after: Peer, *, name: str) -> bytes:
-    """The peer file with the lines of the changed keys rewritten; all else keeps its bytes.
-
-    Raises InvalidState when the file cannot be edited like that.
-    """
-    return document.edit(data, _changes(PEER, before, after), _SCHEMAS[id(PEER)], name=name)
-
-
-def edit_goal(data: bytes, before: Goal, after: Goal, *, name: str) -> bytes:
-    """The goal file with the lines of the changed keys rewritten; all else keeps its bytes.
-
-    Raises InvalidState when the file cannot be edited like that.
-    """
-    return document.edit(data, _changes(GOAL, before, after), _SCHEMAS[id(GOAL)], name=name)
 
 
 def _changes(table: Mapping[str, Field], before: Any, after: Any) -> dict[str, Value]:

@@ -43,24 +43,24 @@ def dump(loop: Loop) -> bytes:
     return (json.dumps(as_json(loop), indent=0, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
 
 
-def load(data: bytes, name: str, *, path: str) -> Loop:
-    """The record of the loop `name` from the file `path`; InvalidState says which line or key is wrong."""
+def load(data: bytes, loop: str, *, name: str) -> Loop:
+    """The record of `loop` from the file `name`; InvalidState says which line or key is wrong."""
     if len(data) > SIZE_MAX:
-        raise _bad(path, f"is larger than {SIZE_MAX} bytes", 1)
+        raise _bad(name, f"is larger than {SIZE_MAX} bytes", 1)
     try:
         raw = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise _bad(path, f"is not a JSON object: {error}", getattr(error, "lineno", 1)) from None
+        raise _bad(name, f"is not a JSON object: {error}", getattr(error, "lineno", 1)) from None
     if not isinstance(raw, dict) or tuple(sorted(raw)) != KEYS:
-        raise _bad(path, "must have exactly the keys " + ", ".join(KEYS), 1)
+        raise _bad(name, "must have exactly the keys " + ", ".join(KEYS), 1)
     lines = data.decode("utf-8").split("\n")
     for key, value in raw.items():
-        why = _why_bad(key, value, name)
+        why = _why_bad(key, value, loop)
         if why is not None:
             line = next((number for number, text in enumerate(lines, 1) if f'"{key}"' in text), 1)
-            raise _bad(path, f"{key} {why}", line)
+            raise _bad(name, f"{key} {why}", line)
     return Loop(
-        name=name,
+        name=loop,
         created_at=parse_time(raw["created_at"]),
         created_by=raw["created_by"],
         status=LoopStatus(raw["status"]),

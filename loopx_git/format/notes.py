@@ -17,8 +17,6 @@ import re
 
 from loopx_git.core.todo import Note
 
-__all__ = ["Note", "append_note", "note_text", "parse_notes"]
-
 
 def parse_notes(body: str) -> tuple[str, tuple[Note, ...]]:
     """Split a body into the text before its notes section, exact, and the notes; (body, ()) without one.
@@ -55,11 +53,6 @@ def note_text(body: str, note: Note, *, newline: str = "\n") -> str:
     end = _LINE_END.search(body)
     newline = end[0] if end else newline
     return newline.join(lines) + newline
-
-
-def append_note(body: str, note: Note, *, newline: str = "\n") -> str:
-    """Return the body with this note at its end; see `note_text`."""
-    return body + note_text(body, note, newline=newline)
 
 
 def _section(body: str) -> re.Match[str] | None:

@@ -22,10 +22,8 @@ def dump(policy: Policy) -> bytes:
     return ("\n".join(lines) + "\n").encode("ascii")
 
 
-def load(data: bytes | None, *, name: str) -> Policy:
+def load(data: bytes, *, name: str) -> Policy:
     """The policy in force. An absent key has its default; an unknown key raises InvalidState."""
-    if data is None:
-        return Policy()
     if len(data) > SIZE_MAX:
         raise _bad(name, f"is larger than {SIZE_MAX} bytes")
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopx_git.coverage.rules import CALLERS
+from loopx_git.coverage.rules import IN_CLONE
 from loopx_git.coverage.verdict import Group, fields_of, judge, says
 
 TYPE_CHECKING = False
@@ -40,8 +40,8 @@ class Answer:
         severity = policy.mode
         # Of a commit that names a claim it does not matter who pushes it.
         by_name = any(group.fields.get("by_name") for group in self.wrong)
-        knows_who = CALLERS[self.source].knows_who
-        if knows_who and self.context.who.agent is None and severity == "block" and not by_name:
+        is_person = self.source in IN_CLONE and self.context.who.agent is None
+        if is_person and severity == "block" and not by_name:
             severity = policy.unidentified
         return {"block": "denied", "warn": "warned"}.get(severity, "allowed")
 

@@ -59,7 +59,7 @@ def plan_adoption(
             try:
                 for command in edit.commands:
                     change = plan(current, command, actor, clocks, request)
-                    written = encode(change, current.tree)
+                    written = encode(change, current)
                     todos |= {write.todo.id: write for write in change.writes if isinstance(write, PutTodo)}
                     files |= written
                     current = TreeSnapshot(OverlayTree(before.tree, files), before.memo)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from loopx_git.core.change import ChangeSet, PutFormat, PutGoal, PutLease, PutLoop, PutPeer, PutPolicy, PutTodo
+from loopx_git.core.peer import Goal, Peer
+from loopx_git.core.todo import Todo
 from loopx_git.format import files, layout, loop_record, policy_file, version
 from loopx_git.format import lease_record as record
 from loopx_git.format.message import Message
-from loopx_git.ledger.tree import Tree
+from loopx_git.ledger.snapshot import TreeSnapshot
 
 
-def encode(change: ChangeSet, tree: Tree | None) -> dict[str, bytes | None]:
-    """The files of one change set. Existing files are edited line by line, new ones have canonical bytes."""
+def encode(change: ChangeSet, before: TreeSnapshot | None) -> dict[str, bytes | None]:
+    """The files of one change set on a state (None: there is no ledger yet).
+
+    Existing files are edited line by line, new ones have canonical bytes.
+    """
     written: dict[str, bytes | None] = {}
     for write in change.writes:
         match write:
@@ -23,42 +28,33 @@ def encode(change: ChangeSet, tree: Tree | None) -> dict[str, bytes | None]:
             case PutLoop(loop):
                 written[layout.loop(loop.name)] = loop_record.dump(loop)
             case PutPeer(peer):
-                path = layout.peer(peer.agent)
-                data = _blob(tree, path)
-                if data is None:
-                    written[path] = files.dump_peer(peer)
-                else:
-                    before = files.load_peer(data, peer.agent, name=path)
-                    written[path] = files.edit_peer(data, before, peer, name=path)
+                former = None if before is None else before.peer(peer.agent)
+                written |= _edited(layout.peer(peer.agent), former, peer, before)
             case PutGoal(goal_after):
-                path = layout.goal(goal_after.id)
-                data = _blob(tree, path)
-                if data is None:
-                    written[path] = files.dump_goal(goal_after)
-                else:
-                    known = files.load_goal(data, goal_after.id, name=path)
-                    written[path] = files.edit_goal(data, known, goal_after, name=path)
+                known = None if before is None else before.goal(goal_after.id)
+                written |= _edited(layout.goal(goal_after.id), known, goal_after, before)
             case PutTodo():
-                written |= _todo(write, tree)
+                written |= _todo(write.todo, before)
     return written
 
 
-def _todo(write: PutTodo, tree: Tree | None) -> dict[str, bytes | None]:
-    todo = write.todo
+def _edited(
+    path: str, former: Peer | Goal | None, after: Peer | Goal, before: TreeSnapshot | None
+) -> dict[str, bytes]:
+    data = None if before is None else before.tree.blob(path)
+    if data is None or former is None:
+        return {path: files.dump(after)}
+    return {path: files.edit(data, former, after, name=path)}
+
+
+def _todo(todo: Todo, before: TreeSnapshot | None) -> dict[str, bytes | None]:
     target = layout.todo(todo.goal, todo.id, archived=todo.archived)
-    for archived in (False, True):
-        path = layout.todo(todo.goal, todo.id, archived=archived)
-        data = _blob(tree, path)
-        if data is None:
-            continue
-        before = files.load_todo(data, todo.goal, todo.id, archived=archived, name=path)
-        edited = files.edit_todo(data, before, todo, name=path)
-        return {target: edited} if path == target else {target: edited, path: None}
-    return {target: files.dump_todo(todo)}
-
-
-def _blob(tree: Tree | None, path: str) -> bytes | None:
-    return None if tree is None else tree.blob(path)
+    if before is None or todo.goal not in before.goals_of(todo.id):
+        return {target: files.dump_todo(todo)}
+    former = before.todo(todo.goal, todo.id)
+    path = layout.todo(todo.goal, todo.id, archived=former.archived)
+    edited = files.edit_todo(before.tree.blob(path) or b"", former, todo, name=path)
+    return {target: edited} if path == target else {target: edited, path: None}
 
 
 def message_of(change: ChangeSet, *, request: str, nonce: str, program: str) -> Message:

@@ -25,6 +25,6 @@ def plan_group(
         change = plan(current, command, actor, clocks, request)
         changes.append(change)
         if number < len(commands) and snapshot is not None and current is not None and change.writes:
-            files |= encode(change, current.tree)
+            files |= encode(change, current)
             current = TreeSnapshot(OverlayTree(snapshot.tree, files), snapshot.memo)
     return tuple(changes)

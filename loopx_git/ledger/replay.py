@@ -46,7 +46,7 @@ def check_step(
         command, clocks = command_of(before, after, places, message, ending(committed_at, 0.999))
         actor = Actor(message.agent, message.session)
         change = plan(before, command, actor, clocks, message.request)
-        written = encode(change, None if before is None else before.tree)
+        written = encode(change, before)
         _compare(before, after, set(changed), written)
         _compare_trailers(message, message_of(change, request="", nonce="", program=""))
     except Wrong as wrong:
@@ -74,7 +74,7 @@ def check_adoption(
         actor = Actor(message.agent, message.session)
         change = plan_adoption(before, foreign, theirs, actor, clocks, message.request).change
         if ours:
-            _compare(before, after, set(ours), encode(change, before.tree))
+            _compare(before, after, set(ours), encode(change, before))
         _compare_trailers(message, message_of(change, request="", nonce="", program=""))
     except Wrong as wrong:
         return wrong.finding
@@ -125,7 +125,7 @@ def _decode(place: PathParts, data: bytes, path: str) -> object:
         case PathKind.LEASE:
             return record.load(data, place.name, name=path)
         case PathKind.LOOP:
-            return loop_record.load(data, place.name, path=path)
+            return loop_record.load(data, place.name, name=path)
         case PathKind.PEER:
             return files.load_peer(data, place.name, name=path)
         case PathKind.GOAL:

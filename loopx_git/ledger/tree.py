@@ -1,4 +1,4 @@
-"""Trees of small files: in memory, or as changes over another tree."""
+"""Trees of small files, and changes over one."""
 
 from __future__ import annotations
 
@@ -18,30 +18,6 @@ class Tree(Protocol):
 
     def key(self, path: str) -> Hashable:
         """A value that changes whenever anything at or below the path changes; None when nothing is there."""
-
-
-class MemoryTree:
-    """A tree in a mapping path -> bytes: the reference implementation."""
-
-    def __init__(self, files: Mapping[str, bytes]) -> None:
-        self.files = dict(files)
-        self._folders: dict[str, set[str]] = {}
-        for path in self.files:
-            parts = path.split("/")
-            for depth in range(len(parts)):
-                self._folders.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
-
-    def blob(self, path: str) -> bytes | None:
-        return self.files.get(path)
-
-    def names(self, folder: str) -> Sequence[str]:
-        return sorted(self._folders.get(folder, ()))
-
-    def key(self, path: str) -> Hashable:
-        if path in self.files:
-            return self.files[path]
-        below = [item for item in self.files.items() if not path or item[0].startswith(path + "/")]
-        return tuple(sorted(below)) or None
 
 
 class OverlayTree:

@@ -278,6 +278,4 @@ def check_state(snapshot: TreeSnapshot) -> list[InvalidState]:
                     )
                 if len(snapshot.goals_of(todo.id)) > 1:
                     wrong.append(InvalidState(f"{todo.id} is in two goals", about={"todo_id": todo.id}))
-    wrong += snapshot.broken_peers()
-    wrong += snapshot.broken_loops()
-    return wrong
+    return [*wrong, *snapshot.broken_names()]

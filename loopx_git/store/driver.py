@@ -33,7 +33,7 @@ from loopx_git.store.activity import Activity
 from loopx_git.store.base import Fetched, Publisher
 from loopx_git.store.clock import Clock
 from loopx_git.store.local_clocks import Deadlines
-from loopx_git.store.pending import Built, NoPending, Pending, PendingFolder, with_built
+from loopx_git.store.pending import Built, Pending, PendingFolder, with_built
 from loopx_git.store.system import is_system, noted
 
 #: Decides on the state at a tip (None: no ledger yet) at a moment, for a request; raises to refuse.
@@ -66,7 +66,7 @@ class TransactionContext:
 
     objects: Objects
     publisher: Publisher
-    pending: PendingFolder | NoPending
+    pending: PendingFolder
     clock: Clock
     entropy: Callable[[int], bytes]
     jitter: Callable[[], float]
@@ -287,7 +287,7 @@ class Driver:
         context = self.context
         try:
             foreign = self.foreign is not None
-            snapshot = None if tip is None or foreign else TreeSnapshot(context.objects.tree(tip), context.memo)
+            snapshot = None if tip is None or foreign else self._snapshot(tip)
             # Time is sampled at every try, so that nothing is born expired; a holder's deadline counts from here,
             # which is before its push.
             self.decided_at = context.clock.counting()
@@ -299,6 +299,9 @@ class Driver:
                 return self.job.decide(snapshot, self.clocks, self.record.request)
         except LoopXError as refusal:
             return refusal
+
+    def _snapshot(self, oid: str) -> TreeSnapshot:
+        return TreeSnapshot(self.context.objects.tree(oid), self.context.memo)
 
     def _activity(self, tip: str | None, snapshot: TreeSnapshot | None) -> Mapping[str, datetime]:
         if tip is None or snapshot is None:
@@ -328,7 +331,7 @@ class Driver:
         objects = self.context.objects
         if foreign.good is None:
             raise foreign
-        good = TreeSnapshot(objects.tree(foreign.good), self.context.memo)
+        good = self._snapshot(foreign.good)
         changed = objects.changed(foreign.good, foreign.tip)
         return decide(good, objects.tree(foreign.tip), changed, self.clocks, self.record.request)
 
@@ -352,7 +355,7 @@ class Driver:
             if not change.writes:
                 continue
             onto = parent if self.foreign is None else self.foreign.good
-            files = encode(change, None if onto is None else context.objects.tree(onto))
+            files = encode(change, None if onto is None else self._snapshot(onto))
             text = message.dump(
                 message_of(
                     change,

@@ -308,7 +308,8 @@ class GitTree:
 
     def key(self, path: str) -> Hashable:
         entry = self._folder("") if path == "" else self._entry(path)
-        return None if entry is None else str(entry.id)
+        # With the mode: the same bytes as a symbolic link are another state.
+        return None if entry is None else (entry.filemode, str(entry.id))
 
 
 def _parents(raw: bytes) -> tuple[str, ...]:

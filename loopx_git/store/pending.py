@@ -113,28 +113,6 @@ class PendingFolder:
         return record
 
 
-class NoPending:
-    """Pending records of a store in memory."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, Pending] = {}
-
-    def write(self, record: Pending) -> None:
-        """Keep a record in memory."""
-        self.records[record.request] = record
-
-    def remove(self, request: str) -> None:
-        """Forget a record."""
-        self.records.pop(request, None)
-
-    def tidy(self) -> None:
-        """Nothing is left behind here."""
-
-    def all(self) -> list[Pending]:
-        """Every record, oldest first."""
-        return sorted(self.records.values(), key=lambda record: record.created)
-
-
 def with_built(record: Pending, built: Built) -> Pending:
     """The record with one more commit. All commits built for the request stay in it."""
     return replace(record, built=(*record.built, built))

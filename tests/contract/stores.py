@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_store import MemoryObjects, MemoryPublisher, MemoryRemote
 from servers import clean_env
 
 from loopx_git.ledger.commits import Objects
@@ -12,7 +13,6 @@ from loopx_git.store.base import Publisher
 from loopx_git.store.coord import ensure_coord
 from loopx_git.store.environment import scrubbed, transport_settings, with_config
 from loopx_git.store.local import LocalPublisher
-from loopx_git.store.memory import MemoryObjects, MemoryPublisher, MemoryRemote
 from loopx_git.store.objects import PygitObjects
 from loopx_git.store.process import git
 from loopx_git.store.remote import RemotePublisher

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import git as gitpython
 import pytest
 from builders import COMMITTER, NOW, World, files_of, tid, todo_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from memory_store import MemoryObjects
 from stores import run
 
 from loopx_git.errors import InvalidState
@@ -18,7 +20,6 @@ from loopx_git.format import layout
 from loopx_git.ledger.commits import Draft, Objects, Signature
 from loopx_git.ledger.snapshot import BLOB_MAX, TreeSnapshot
 from loopx_git.ledger.validation import Checker, check_state
-from loopx_git.store.memory import MemoryObjects
 from loopx_git.store.objects import COMMIT_MAX, PygitObjects
 
 AUTHOR = Signature("codex-1", "codex-1@agents.loopx.invalid")
@@ -334,6 +335,22 @@ def test_one_planted_file_makes_one_todo_unusable_and_no_other(bare: Path) -> No
         snapshot.todo("main", tid(2))
     assert [todo.id for todo in snapshot.todos("main")] == [tid(1), tid(3)]
     assert [error.about["file"] for error in check_state(snapshot)] == [path]
+
+
+@pytest.mark.parametrize("read_before", [False, True])
+def test_bytes_that_were_read_before_are_not_read_through_a_link(bare: Path, read_before: bool) -> None:
+    """The same content under another mode is another state, whatever the memo holds."""
+    objects, memo = PygitObjects(str(bare)), dict[Hashable, Any]()
+    path = layout.todo("main", tid(1))
+    sound = objects.build(None, draft(files_of(todo_of(1))))
+    if read_before:
+        assert TreeSnapshot(objects.tree(sound), memo).todo("main", tid(1)).id == tid(1)
+    run(bare, "read-tree", sound)
+    oid = run(bare, "rev-parse", f"{sound}:{path}")
+    run(bare, "update-index", "--cacheinfo", f"120000,{oid},{path}")
+    linked = run(bare, "commit-tree", run(bare, "write-tree"), "-p", sound, "-m", "planted")
+    with pytest.raises(InvalidState, match="not a plain file"):
+        TreeSnapshot(objects.tree(linked), memo).todo("main", tid(1))
 
 
 # -- what is planted as a commit

@@ -10,6 +10,7 @@ import git as gitpython
 import pytest
 from builders import ALICE, BOB, COMMITTER, NOW, FakeClock, World, entropy_of, tid
 from builders import Clone as WorldClone
+from memory_store import MemoryObjects
 from stores import ENV, REF, Place, Store, run
 
 from loopx_git.core.commands import AddTodo, Init, OnTodo, RegisterPeer
@@ -23,7 +24,6 @@ from loopx_git.store.base import Fetched, PushKind
 from loopx_git.store.coord import PENDING, damage, ensure_coord
 from loopx_git.store.environment import scrubbed
 from loopx_git.store.ledger import Ledger
-from loopx_git.store.memory import MemoryObjects
 from loopx_git.store.pending import PendingFolder
 
 KINDS = ["memory", "local", "path", "file"]

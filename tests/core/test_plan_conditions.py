@@ -20,6 +20,7 @@ from builders import (
     tid,
     todo_of,
 )
+from memory_store import MemoryTree
 
 from loopx_git.core import conditions
 from loopx_git.core.change import Actor, ChangeSet, PutLease, PutPeer
@@ -34,7 +35,6 @@ from loopx_git.core.todo import Status, Todo
 from loopx_git.errors import NotAllowed
 from loopx_git.format import layout
 from loopx_git.ledger.snapshot import TreeSnapshot
-from loopx_git.ledger.tree import MemoryTree
 
 LAPSED_AGE = 7200 + 61.0
 

@@ -16,11 +16,9 @@ from loopx_git.core.todo import FILE_MAX, TERMINAL, Note, Status, Todo
 from loopx_git.errors import InvalidState, UsageError
 from loopx_git.format.files import (
     TODO,
-    dump_goal,
-    dump_peer,
+    dump,
     dump_todo,
-    edit_goal,
-    edit_peer,
+    edit,
     edit_todo,
     load_goal,
     load_peer,
@@ -112,17 +110,17 @@ def test_golden_bytes_of_the_least_todo() -> None:
 
 def test_golden_bytes_of_a_peer_and_a_goal() -> None:
     peer = Peer("codex-1", NOW, "alice", PeerKind.LOOP, PeerStatus.PAUSED, ("gpu",), at(60))
-    assert dump_peer(peer).decode() == (
+    assert dump(peer).decode() == (
         "---\nagent: codex-1\nkind: loop\nstatus: paused\ncapabilities: [gpu]\n"
         'created_at: "2026-01-02T03:04:05.678Z"\ncreated_by: alice\nlast_seen: "2026-01-02T03:05:05.678Z"\n---\n'
     )
     goal = Goal("main", "all: of it", NOW, "alice", GoalStatus.CLOSED, ClaimMode.SOFT)
-    assert dump_goal(goal).decode() == (
+    assert dump(goal).decode() == (
         '---\nid: main\ntitle: "all: of it"\nstatus: closed\nclaims: soft\n'
         'created_at: "2026-01-02T03:04:05.678Z"\ncreated_by: alice\n---\n'
     )
-    assert load_peer(dump_peer(peer), "codex-1", name="p") == peer
-    assert load_goal(dump_goal(goal), "main", name="g") == goal
+    assert load_peer(dump(peer), "codex-1", name="p") == peer
+    assert load_goal(dump(goal), "main", name="g") == goal
 
 
 # -- round trips
@@ -368,7 +366,7 @@ def test_the_line_is_that_of_the_key_wherever_it_stands() -> None:
     ],
 )
 def test_a_peer_file_is_read_strictly(old: str, new: str, line: int) -> None:
-    data = dump_peer(peer_of("alice")).decode()
+    data = dump(peer_of("alice")).decode()
     assert old in data
     with pytest.raises(InvalidState) as caught:
         load_peer(data.replace(old, new, 1).encode(), "alice", name="peers/alice.md")
@@ -390,7 +388,7 @@ def test_a_peer_file_is_read_strictly(old: str, new: str, line: int) -> None:
     ],
 )
 def test_a_goal_file_is_read_strictly(old: str, new: str, line: int) -> None:
-    data = dump_goal(goal_of("main")).decode()
+    data = dump(goal_of("main")).decode()
     assert old in data
     with pytest.raises(InvalidState) as caught:
         load_goal(data.replace(old, new, 1).encode(), "main", name="goal.md")
@@ -405,7 +403,7 @@ def test_edits_of_a_peer(changes: dict[str, Any]) -> None:
     hand = b"---\nagent: alice # me\ncreated_at: 2026-01-02T00:00:00Z\ncreated_by: bob\nmore: [x]\n---\nHello\n"
     before = load_peer(hand, "alice", name="p")
     after = replace(before, **changes)
-    edited = edit_peer(hand, before, after, name="p")
+    edited = edit(hand, before, after, name="p")
     assert load_peer(edited, "alice", name="p") == after
     assert b"agent: alice # me\n" in edited and edited.endswith(b"more: [x]\n---\nHello\n")
 
@@ -414,6 +412,6 @@ def test_edits_of_a_goal() -> None:
     hand = b"---\nid: main\ntitle: x\ncreated_at: 2026-01-02T00:00:00Z\ncreated_by: bob\n---\nHello\n"
     before = load_goal(hand, "main", name="g")
     after = replace(before, status=GoalStatus.CLOSED, claims=ClaimMode.SOFT)
-    edited = edit_goal(hand, before, after, name="g")
+    edited = edit(hand, before, after, name="g")
     assert load_goal(edited, "main", name="g") == after
     assert edited == hand.replace(b"title: x\n", b"title: x\nstatus: closed\nclaims: soft\n")

@@ -6,14 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loopx_git.core.todo import Note
 from loopx_git.format.document import FieldKind, dump, edit, load
-from loopx_git.format.notes import Note, append_note, note_text, parse_notes
+from loopx_git.format.notes import note_text, parse_notes
 
 TIME = "2026-01-01T00:00:00Z"
 
 
 def note(text: str, agent: str = "codex-1") -> Note:
     return Note(TIME, agent, text)
+
+
+def append_note(body: str, note: Note) -> str:
+    return body + note_text(body, note)
 
 
 def test_the_first_note_opens_the_section() -> None:

@@ -34,7 +34,7 @@ def test_golden_bytes_of_a_new_ledger() -> None:
 
 
 def test_absent_keys_have_their_defaults() -> None:
-    assert load(None, name=NAME) == load(b"", name=NAME) == load(b"# nothing\n[claims]\n", name=NAME) == Policy()
+    assert load(b"", name=NAME) == load(b"# nothing\n[claims]\n", name=NAME) == Policy()
     assert load(b'claims.ttl = "90s"\n[peers]\n"auto_register" = "true"\n', name=NAME) == Policy(
         claims_ttl=90, peers_auto_register=True
     )

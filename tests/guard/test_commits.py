@@ -189,13 +189,14 @@ def test_errors_of_our_own_never_let_an_edit_pass(site: MakeSite) -> None:
 
 
 def test_a_claim_that_cannot_be_read_covers_nothing_and_that_is_said() -> None:
+    from memory_store import MemoryTree
+
     from loopx_git.core.lease import Clocks, Lease
     from loopx_git.core.policy import Policy
     from loopx_git.core.times import parse_time
     from loopx_git.format import layout, policy_file
     from loopx_git.format.lease_record import dump
     from loopx_git.ledger.snapshot import TreeSnapshot
-    from loopx_git.ledger.tree import MemoryTree
 
     now = parse_time("2026-01-01T00:00:00Z")
     todo = "todo_0123456789ab"

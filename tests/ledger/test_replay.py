@@ -590,7 +590,7 @@ MUTATIONS: list[tuple[str, str, Mutation]] = [
     ("soft", "for somebody else", todo(soft_claims=("carol",))),
     ("unsoft", "nothing is taken out", todo(soft_claims=("carol", "bob"))),
     # everything else in the tree
-    ("claim", "an extra peer", put(layout.peer("mallory"), files.dump_peer(
+    ("claim", "an extra peer", put(layout.peer("mallory"), files.dump(
         replace(story(0).world.snapshot().peer("alice"), agent="mallory")))),  # type: ignore[type-var]
     ("claim", "a foreign file", put("README.md", b"hello\n")),
     ("claim", "a foreign file of ours", put(".loopx/goals/main/todos/zz/x.md", b"hello\n")),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_store import MemoryTree
 
-from loopx_git.ledger.tree import MemoryTree, OverlayTree
+from loopx_git.ledger.tree import OverlayTree
 
 #: Few names, so that paths meet; a name of a file is never one of a folder.
 FOLDERS = st.lists(st.sampled_from(["a", "b", "aa"]), max_size=3).map("/".join)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from builders import ALICE, Clone, FakeClock, World, tid
 from clones import Clone as RealClone
+from memory_store import MemoryPublisher
 
 from loopx_git.client.client import Client
 from loopx_git.client.connect import Overrides
@@ -14,7 +15,6 @@ from loopx_git.core.commands import OnTodo
 from loopx_git.core.table import Operation
 from loopx_git.errors import LoopXError, OutcomeUnknown, RemoteFailure
 from loopx_git.store.base import Fetched, Pushed, PushKind
-from loopx_git.store.memory import MemoryPublisher
 
 CLAIM = OnTodo(Operation.CLAIM, tid(0), ttl=60)
 

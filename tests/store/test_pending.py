@@ -12,13 +12,13 @@ import pytest
 from builders import ALICE, BOB, OPERATOR, Clone, World, tid
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_store import MemoryPublisher
 
 from loopx_git.core.change import Actor
 from loopx_git.core.commands import AddTodo, Command, OnTodo
 from loopx_git.core.table import Operation
 from loopx_git.errors import HeldByAnother, InvalidState, OutcomeUnknown, RemoteFailure
 from loopx_git.store.base import Fetched, Pushed, PushKind
-from loopx_git.store.memory import MemoryPublisher
 from loopx_git.store.pending import ANSWERS_FOR, Built, Pending, PendingFolder, with_built
 
 RECORD = Pending(

@@ -18,6 +18,7 @@ import pytest
 from builders import ALICE, BOB, CAROL, Clone, World, tid
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from memory_store import MemoryPublisher
 
 from loopx_git.core.change import Actor, Op
 from loopx_git.core.commands import AddTodo, Command, OnTodo
@@ -27,7 +28,6 @@ from loopx_git.ledger.validation import Checker
 from loopx_git.store import transaction as tx
 from loopx_git.store.base import Fetched, Pushed, PushKind
 from loopx_git.store.driver import Driver
-from loopx_git.store.memory import MemoryPublisher
 from loopx_git.store.pending import Pending
 
 ACTORS = (ALICE, BOB, CAROL, Actor("alice", "another-session"))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 from clones import Clone, World, populate
+from memory_store import MemoryTree
 
 from loopx_git.client.client import Client
 from loopx_git.core.change import Actor, PutTodo
@@ -23,7 +24,6 @@ from loopx_git.errors import InvalidState, UsageError
 from loopx_git.format import files, layout
 from loopx_git.ledger.encode import encode
 from loopx_git.ledger.snapshot import TreeSnapshot
-from loopx_git.ledger.tree import MemoryTree
 
 LINES = [
     "fix: the bug", "- x", "-x", "--force", "-h", "@x", "true", "no", "null", "~", "2026", "1e3", "0x10", "010",
@@ -384,7 +384,7 @@ def state(text: str | bytes) -> TreeSnapshot:
     """A ledger with the peer alice and one todo file with these bytes."""
     tester = Actor("tester@example.com")
     begun = {path: data or b"" for path, data in encode(init(None, tester, Clocks(NOW)), None).items()}
-    begun[layout.peer("alice")] = files.dump_peer(Peer("alice", NOW, "alice"))
+    begun[layout.peer("alice")] = files.dump(Peer("alice", NOW, "alice"))
     begun[PATH] = text if isinstance(text, bytes) else text.encode()
     return TreeSnapshot(MemoryTree(begun))
 
@@ -394,7 +394,7 @@ def after(snapshot: TreeSnapshot, command: Command) -> TreeSnapshot:
     change = plan(snapshot, command, ALICE, Clocks(NOW), "ab" * 16)
     assert any(isinstance(write, PutTodo) for write in change.writes)
     assert isinstance(snapshot.tree, MemoryTree)
-    written = {path: data for path, data in encode(change, snapshot.tree).items() if data is not None}
+    written = {path: data for path, data in encode(change, snapshot).items() if data is not None}
     return TreeSnapshot(MemoryTree({**snapshot.tree.files, **written}))
 
 

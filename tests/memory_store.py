@@ -1,14 +1,39 @@
-"""Objects and publishers in memory: the reference implementation, and what tests race without processes."""
+"""Trees, objects, publishers and pending records in memory: the reference implementation, and what tests race without
+processes. It passes the same contract tests as the stores of the product."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from loopx_git.errors import InvalidState
 from loopx_git.ledger.commits import Commit, Draft
-from loopx_git.ledger.tree import MemoryTree
 from loopx_git.store.base import Fetched, Pushed, PushKind
+from loopx_git.store.pending import Pending, PendingFolder
+
+
+class MemoryTree:
+    """A tree in a mapping path -> bytes: the reference implementation."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.files = dict(files)
+        self._folders: dict[str, set[str]] = {}
+        for path in self.files:
+            parts = path.split("/")
+            for depth in range(len(parts)):
+                self._folders.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
+
+    def blob(self, path: str) -> bytes | None:
+        return self.files.get(path)
+
+    def names(self, folder: str) -> Sequence[str]:
+        return sorted(self._folders.get(folder, ()))
+
+    def key(self, path: str) -> Hashable:
+        if path in self.files:
+            return self.files[path]
+        below = [item for item in self.files.items() if not path or item[0].startswith(path + "/")]
+        return tuple(sorted(below)) or None
 
 
 class MemoryObjects:
@@ -119,3 +144,25 @@ class MemoryPublisher:
 
     def tidy(self) -> None:
         """Nothing piles up here."""
+
+
+class NoPending(PendingFolder):
+    """Pending records of a store in memory."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Pending] = {}
+
+    def write(self, record: Pending) -> None:
+        """Keep a record in memory."""
+        self.records[record.request] = record
+
+    def remove(self, request: str) -> None:
+        """Forget a record."""
+        self.records.pop(request, None)
+
+    def tidy(self) -> None:
+        """Nothing is left behind here."""
+
+    def all(self) -> list[Pending]:
+        """Every record, oldest first."""
+        return sorted(self.records.values(), key=lambda record: record.created)
