@@ -4,12 +4,14 @@ processes. It passes the same contract tests as the stores of the product."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
-from loopx_git.errors import InvalidState
+from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.ledger.commits import Commit, Draft
-from loopx_git.store.base import Fetched, Pushed, PushKind
+from loopx_git.store.base import CodePush, Fetched, Pushed, PushKind
 from loopx_git.store.pending import Pending, PendingFolder
+from loopx_git.store.repository import Repository
 
 
 class MemoryTree:
@@ -112,6 +114,12 @@ class MemoryPublisher:
 
     def of_branch(self, ref: str) -> MemoryPublisher:
         return MemoryPublisher(self.remote.branches.setdefault(ref, MemoryRemote()))
+
+    def landing(self, code: CodePush, repository: Repository) -> AbstractContextManager[MemoryPublisher]:
+        raise NotAllowed("a ledger in memory has no branches of code")
+
+    def code_push(self, code: CodePush, repository: Repository) -> Callable[[float], None]:
+        raise NotAllowed("a ledger in memory has no branches of code")
 
     def known_tip(self) -> str | None:
         return self._known

@@ -25,7 +25,7 @@ from loopx_git.store.environment import (
     transport_settings,
     with_config,
 )
-from loopx_git.store.repository import Repository, config_of, open_repository
+from loopx_git.store.repository import OwnRepository, Repository, config_of, open_repository
 from loopx_git.version import __version__
 
 if TYPE_CHECKING:
@@ -190,8 +190,7 @@ class Connection:
                 repository.common_dir,
                 self._signer(with_config(scrubbed(self.env), signing_settings(repository.config))),
             )
-            cwd = repository.top or repository.git_dir
-            return LocalPublisher(objects, repository.common_dir, settings.ref, repository.env, cwd), objects
+            return LocalPublisher(objects, repository, settings.ref), objects
         return self.open_remote()
 
     def open_remote(self) -> tuple[RemotePublisher, PygitObjects]:
@@ -211,7 +210,8 @@ class Connection:
             return with_config(clean, transport_settings(repository.config, settings.remote, *urls, seen))
 
         def publisher_in(place: str) -> RemotePublisher:
-            return RemotePublisher(PygitObjects(place), place, settings.ref, env_in(place), depth=settings.depth)
+            own = OwnRepository(place, env_in(place))
+            return RemotePublisher(PygitObjects(place), own, settings.ref, depth=settings.depth)
 
         mender = Mender(
             path=path,
@@ -227,7 +227,8 @@ class Connection:
         mender.ready()
         env = env_in(path)
         objects = PygitObjects(path, self._signer(env), mender.mend)
-        publisher = RemotePublisher(objects, path, settings.ref, env, depth=settings.depth, mender=mender)
+        own = OwnRepository(path, env)
+        publisher = RemotePublisher(objects, own, settings.ref, depth=settings.depth, mender=mender)
         return publisher, objects
 
     def _signer(self, env: Mapping[str, str]) -> Any:

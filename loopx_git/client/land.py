@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loopx_git.client.config import HERE
 from loopx_git.client.lease_renewer import LeaseRenewer
@@ -18,10 +18,8 @@ from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import Operation
 from loopx_git.errors import InvalidState, LoopXError, NotAllowed, NotYourClaim, UsageError
 from loopx_git.format import message
-from loopx_git.store.landing import CodePush, LandingPublisher, LocalLanding, scratch
-from loopx_git.store.local import LocalPublisher
+from loopx_git.store.base import CodePush, Publisher
 from loopx_git.store.process import watched
-from loopx_git.store.remote import RemotePublisher
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -86,24 +84,20 @@ def land(
     if verify:
         _pre_push(client, code, lease, actor, sink)
     warning = _uncommitted(client) if rev == "HEAD" else ""
-    words = f"land {todo}"
+    publisher, repository = client.connection.ledger.publisher, client.connection.repository
     if two_step:
-        view = _result(client, command, actor, words, None)
+        push_code = publisher.code_push(code, repository)
+        view = _result(client, command, actor, None)
         try:
-            _push_code(client, code)
+            push_code(client.connection.left)
         except LoopXError as error:
             error.message = f"{todo} is completed, but its code is not on {code.branch}: {error.message}"
             error.hint = f"once that is mended: git push   or take it up again: git loopx todo reopen {todo}"
             raise
         _track(client, code)
         return Landed(view, command.code or "", caveat=TWO_STEPS, warning=warning)
-    publisher = client.connection.ledger.publisher
-    if isinstance(publisher, RemotePublisher):
-        with _scratch(client, publisher) as folder:
-            view = _result(client, command, actor, words, LandingPublisher(publisher, code, folder))
-    else:
-        assert isinstance(publisher, LocalPublisher)
-        view = _result(client, command, actor, words, LocalLanding(publisher, code))
+    with publisher.landing(code, repository) as both:
+        view = _result(client, command, actor, both)
     _track(client, code)
     return Landed(view, command.code or "", warning=warning)
 
@@ -173,8 +167,8 @@ def _landed_before(client: BaseClient, todo: str, code: str | None, actor: Actor
     return False
 
 
-def _result(client: BaseClient, command: OnTodo, actor: Actor, words: str, publisher: Any) -> TodoView:
-    answer = client.submit([command], actor, words=words, publisher=publisher)
+def _result(client: BaseClient, command: OnTodo, actor: Actor, publisher: Publisher | None) -> TodoView:
+    answer = client.submit([command], actor, words=f"land {command.todo}", publisher=publisher)
     assert answer.tip is not None
     snapshot = client.connection.ledger.snapshot(answer.tip)
     facts: Facts = {**answer.facts[0], "found": answer.found, "losses": answer.losses}
@@ -195,24 +189,6 @@ def _uncommitted(client: BaseClient) -> str:
         return ""
     changed = _ask(client, ["status", "--porcelain", "--untracked-files=no"])
     return "changes that are not committed were left out" if changed else ""
-
-
-def _scratch(client: BaseClient, publisher: RemotePublisher) -> Any:
-    repository = client.connection.repository
-    partial = any(
-        key == "extensions.partialclone" or (key.endswith(".promisor") and value == "true")
-        for _, key, value in repository.config
-    )
-    return scratch(repository.home, repository.common_dir, publisher.path, publisher.env, partial=partial)
-
-
-def _push_code(client: BaseClient, code: CodePush) -> None:
-    """The second of two steps."""
-    publisher = client.connection.ledger.publisher
-    if not isinstance(publisher, RemotePublisher):
-        raise NotAllowed("without a remote nothing is landed in two steps", hint="leave out --two-step")
-    with _scratch(client, publisher) as folder:
-        LandingPublisher(publisher, code, folder).send_code(client.connection.left)
 
 
 def _track(client: BaseClient, code: CodePush) -> None:

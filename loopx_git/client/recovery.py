@@ -14,9 +14,7 @@ from loopx_git.core.todo import bad_line
 from loopx_git.errors import Contention, InvalidState, LoopXError, NotAllowed, RemoteFailure, UsageError
 from loopx_git.ledger.validation import FIRST_CHECK, Checker
 from loopx_git.store.base import Pushed, PushKind
-from loopx_git.store.environment import at, scrubbed
 from loopx_git.store.lock import locked
-from loopx_git.store.process import git
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -72,11 +70,8 @@ def publish(client: BaseClient) -> dict[str, Any]:
     with locked(repository.home, connection.left):
         publisher, objects = connection.open_remote()
         local = _local_tip(client, pin.ref)
-        copied = git(
-            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repository.common_dir,
-             f"+{pin.ref}:refs/loopx/published"],
-            cwd=publisher.path, env=at(publisher.path, scrubbed(connection.env)), timeout=connection.left,
-        )  # fmt: skip
+        args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repository.common_dir]
+        copied = publisher.own.git([*args, f"+{pin.ref}:refs/loopx/published"], connection.left)
         if copied.code:
             raise InvalidState(f"the ledger could not be copied: {copied.complaint}", hint="git fsck")
         for fault in Checker(objects, {}).walk(None, local, 10**9):

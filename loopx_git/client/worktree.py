@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.config import DEFAULT_REF
 from loopx_git.errors import LoopXError, NotAllowed
-from loopx_git.store.environment import at, elsewhere
 from loopx_git.store.lock import make_folder, write_file
-from loopx_git.store.process import Finished, git
+from loopx_git.store.process import Finished
 from loopx_git.store.system import system_errors
 
 if TYPE_CHECKING:
@@ -222,8 +221,4 @@ class _Desk:
 def _git(client: BaseClient, args: list[str], *, folder: str | None = None) -> Finished:
     """A local git command in the user's repository, or in the worktree at `folder`; neither the folder nor the index
     that a hook names is meant."""
-    repository = client.connection.repository
-    env = elsewhere(repository.env)
-    if folder is not None:
-        return git(args, cwd=folder, env=env, timeout=120)
-    return git(args, cwd=repository.cwd, env=at(repository.git_dir, env), timeout=600)
+    return client.connection.repository.seen_from(folder).git(args, timeout=600)

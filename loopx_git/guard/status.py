@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loopx_git.errors import LoopXError
 from loopx_git.guard.hook import NAMES, PROBE
@@ -21,7 +21,7 @@ from loopx_git.guard.hook_managers.folder import HooksFolder
 from loopx_git.guard.hook_managers.found import find
 from loopx_git.guard.record import record_of
 from loopx_git.store.lock import read_file, write_file
-from loopx_git.store.process import git, watched
+from loopx_git.store.process import watched
 from loopx_git.store.repository import Repository
 
 #: Seconds for one question; a foreign hook that is chained before ours is not run for it.
@@ -120,11 +120,11 @@ def _dry_commit(repository: Repository, nonce: str) -> str:
         with suppress(FileNotFoundError):
             shutil.copyfile(os.path.join(repository.git_dir, "index"), index)
         env = {**repository.env, "GIT_INDEX_FILE": index, "GIT_EDITOR": "false", PROBE: nonce}
+        asked = replace(repository, env=env)
         entry = f"100644,{_EMPTY_BLOB},loopx-guard-probe-{nonce}"
-        git(["update-index", "--add", "--cacheinfo", entry], cwd=repository.top, env=env, timeout=_TIMEOUT)
-        done = git(["commit", "--quiet", "--no-status"], cwd=repository.top, env=env, timeout=_TIMEOUT,
-                   options=_AS_USER)  # fmt: skip
-        return done.complaint
+        asked.git(["update-index", "--add", "--cacheinfo", entry], at_top=True, timeout=_TIMEOUT)
+        args = ["commit", "--quiet", "--no-status"]
+        return asked.git(args, at_top=True, timeout=_TIMEOUT, options=_AS_USER).complaint
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         # No hook of ours stopped it: then git wrote down the message that nobody was asked for.
@@ -140,15 +140,15 @@ def _dry_commit(repository: Repository, nonce: str) -> str:
 def _dry_run(repository: Repository, place: HooksFolder, name: str, nonce: str) -> str:
     """Run one hook as git would; what it said."""
     env = {**repository.env, PROBE: nonce, "GIT_EDITOR": ":"}
-    folder = repository.top or repository.git_dir
     args = {"pre-push": ["none", "none"], "prepare-commit-msg": [os.devnull]}.get(name, [])
-    done = git(["hook", "run", "--ignore-missing", name, "--", *args], cwd=folder, env=env, timeout=_TIMEOUT,
-               options=_AS_USER)  # fmt: skip
+    run = ["hook", "run", "--ignore-missing", name, "--", *args]
+    done = replace(repository, env=env).git(run, at_top=True, timeout=_TIMEOUT, options=_AS_USER)
     if b"is not a git command" not in done.err:
         return done.complaint
     # Before 2.36 there is no `git hook`.
     path = os.path.join(place.folder, name)
     if not os.access(path, os.X_OK):
         return ""
+    folder = repository.top or repository.git_dir
     ended = watched([path, *args], cwd=folder, env=env, timeout=_TIMEOUT, tick=lambda: None, sink=lambda chunk: None)
     return ended.tail.decode("utf-8", "replace").strip()[-400:]

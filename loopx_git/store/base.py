@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from loopx_git.store.repository import Repository
 
 
 class PushKind(StrEnum):
@@ -49,11 +54,31 @@ class Fetched:
     lasting: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class CodePush:
+    """What lands, and where: a commit (40 hex digits), and the full name of its branch at the remote."""
+
+    oid: str
+    ref: str
+
+    @property
+    def branch(self) -> str:
+        """The short name of the branch."""
+        return self.ref.removeprefix("refs/heads/")
+
+
 class Publisher(Protocol):
     """Where coordination is published. Only a publisher moves the coordination ref."""
 
     def of_branch(self, ref: str) -> Publisher:
         """A publisher of another branch of the same place: of a proposal, never of coordination itself."""
+
+    def landing(self, code: CodePush, repository: Repository) -> AbstractContextManager[Publisher]:
+        """A publisher whose push moves the code, too: both refs move, or neither does. `repository` has the code."""
+
+    def code_push(self, code: CodePush, repository: Repository) -> Callable[[float], None]:
+        """The push of the code alone, to be called later with its time in seconds; that raises NotAllowed or
+        RemoteFailure. Raises NotAllowed at once where there is no remote."""
 
     def known_tip(self) -> str | None:
         """The last tip that was checked here; None before the first."""

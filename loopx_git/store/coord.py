@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState, RemoteFailure
-from loopx_git.store.environment import at
 from loopx_git.store.lock import held, locked, make_folder, read_file
 from loopx_git.store.pending import PendingFolder
-from loopx_git.store.process import Finished, git
+from loopx_git.store.process import Finished
+from loopx_git.store.repository import OwnRepository
 from loopx_git.store.system import system_errors
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def _anew(path: str) -> str:
 
 def _make(aside: str, env: Mapping[str, str]) -> None:
     shutil.rmtree(aside, ignore_errors=True)
-    args = ["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=unused", aside]
-    done = git(args, cwd=os.path.dirname(aside), env=env, timeout=30)
+    done = OwnRepository(aside, env).make()
     if done.code:
         raise InvalidState(f"cannot create {aside}: {done.complaint}", hint="git loopx doctor")
 
@@ -217,18 +216,16 @@ class Mender:
     def _unreadable(self, oid: str | None) -> str | None:
         if oid is None:
             return None
-        done = self._git(["cat-file", "-p", oid], 30)
+        done = OwnRepository(self.path, self.env).git(["cat-file", "-p", oid], 30)
         return None if done.code == 0 or done.timed_out else f"{self.path}: {oid} cannot be read"
 
     def _fsck(self) -> str | None:
         """What git finds wrong with the whole; None also when that takes longer than this command has."""
-        done = self._git(["fsck", "--no-dangling", "--no-progress", "--no-reflogs"], self.left())
+        args = ["fsck", "--no-dangling", "--no-progress", "--no-reflogs"]
+        done = OwnRepository(self.path, self.env).git(args, self.left())
         if done.code == 0 or done.timed_out:
             return None
         return f"{self.path}: {(done.complaint or done.text).splitlines()[0][:200]}"
-
-    def _git(self, args: list[str], timeout: float, stdin: bytes = b"") -> Finished:
-        return git(args, cwd=os.path.dirname(self.path), env=at(self.path, self.env), timeout=timeout, stdin=stdin)
 
     def _anew(self, found: str) -> None:
         if self.offline():
@@ -310,12 +307,12 @@ class Mender:
         return next((f"'{item.command}' by {item.agent}" for item in records if item.request == request), request)
 
     def _in(self, aside: str, args: list[str], *, stdin: bytes = b"", borrow: bool = False) -> Finished:
-        env = at(aside, self.env)
+        variables = {}
         if borrow:
             # Quoted, as git takes it: a colon in the path would begin another one.
             place = os.path.join(self.path, "objects").replace("\\", "\\\\").replace('"', '\\"')
-            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f'"{place}"'
-        return git(args, cwd=os.path.dirname(aside), env=env, timeout=self.left(), stdin=stdin)
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f'"{place}"'
+        return OwnRepository(aside, self.env).git(args, self.left(), stdin=stdin, **variables)
 
     def _has(self, aside: str, oid: str) -> bool:
         return self._in(aside, ["cat-file", "-e", f"{oid}^{{commit}}"]).code == 0

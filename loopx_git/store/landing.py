@@ -10,66 +10,51 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from loopx_git.errors import About, NotAllowed, RemoteFailure
-from loopx_git.store.base import Pushed, PushKind
-from loopx_git.store.environment import REMOTE, at
+from loopx_git.store.base import CodePush, Pushed, PushKind
+from loopx_git.store.environment import REMOTE
 from loopx_git.store.local import LocalPublisher
 from loopx_git.store.lock import make_folder
-from loopx_git.store.process import Finished, git
+from loopx_git.store.process import Finished
 from loopx_git.store.push_result import classify
 from loopx_git.store.remote import PINNED, RemotePublisher
+from loopx_git.store.repository import OwnRepository, Repository
 
 _NO_ATOMIC = re.compile(r"does not support --atomic")
 #: Lines of `git push --porcelain` that mark a ref as innocent: another one was the cause.
 _INNOCENT = re.compile(r"atomic push fail|atomic transaction failed")
 
 
-@dataclass(frozen=True, slots=True)
-class CodePush:
-    """What lands, and where: a commit (40 hex digits), and the full name of its branch at the remote."""
-
-    oid: str
-    ref: str
-
-    @property
-    def branch(self) -> str:
-        """The short name of the branch."""
-        return self.ref.removeprefix("refs/heads/")
-
-
 @contextmanager
-def scratch(home: str, common_dir: str, coord: str, env: Mapping[str, str], *, partial: bool) -> Iterator[str]:
-    """A bare repository that borrows the objects of the user's repository and of `coord`; gone with the block.
-
-    `partial`: the user's clone lacks objects on purpose, which git is told, so that it does not look for them.
-    """
-    path = os.path.join(home, f"landing-{os.getpid()}.git")
+def remote_landing(inner: RemotePublisher, code: CodePush, repository: Repository) -> Iterator[RemoteLanding]:
+    """The publisher that pushes `code`, too, from a scratch repository; that is gone with the block."""
+    path = os.path.join(repository.home, f"landing-{os.getpid()}.git")
+    own, sources = OwnRepository(path, inner.own.env), (repository.common_dir, inner.own.path)
     shutil.rmtree(path, ignore_errors=True)
-    make_folder(home)
-    args = ["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=unused", path]
-    done = git(args, cwd=home, env=env, timeout=30)
+    make_folder(repository.home)
+    done = own.make()
     if done.code:
         raise NotAllowed(f"cannot make {path}: {done.complaint}", hint="git loopx doctor")
     try:
-        stores = [os.path.join(folder, "objects") for folder in (common_dir, coord)]
+        stores = [os.path.join(folder, "objects") for folder in sources]
         with open(os.path.join(path, "objects", "info", "alternates"), "w", encoding="utf-8") as file:
             file.writelines(_quoted(store) + "\n" for store in stores)
-        cuts = "".join(_text(os.path.join(folder, "shallow")) for folder in (common_dir, coord))
+        cuts = "".join(_text(os.path.join(folder, "shallow")) for folder in sources)
         if cuts:
             with open(os.path.join(path, "shallow"), "w", encoding="ascii") as file:
                 file.write(cuts)
-        if partial:
+        if repository.is_partial:
+            # The user's clone lacks objects on purpose: git, when told, does not look for them.
             for key, value in (
                 ("core.repositoryformatversion", "1"),
                 ("extensions.partialClone", REMOTE),
                 (f"remote.{REMOTE}.promisor", "true"),
             ):
-                git(["config", key, value], cwd=path, env=at(path, env), timeout=30)
-        yield path
+                own.git(["config", key, value], 30)
+        yield RemoteLanding(inner, code, own)
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -89,12 +74,12 @@ def _quoted(path: str) -> str:
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-class LandingPublisher(RemotePublisher):
+class RemoteLanding(RemotePublisher):
     """A publisher whose push includes the code: both refs move, or neither does."""
 
-    def __init__(self, inner: RemotePublisher, code: CodePush, folder: str) -> None:
-        super().__init__(inner.objects, inner.path, inner.ref, inner.env, depth=inner.depth, mender=inner.mender)
-        self.code, self.folder = code, folder
+    def __init__(self, inner: RemotePublisher, code: CodePush, scratch: OwnRepository) -> None:
+        super().__init__(inner.objects, inner.own, inner.ref, depth=inner.depth, mender=inner.mender)
+        self.code, self.scratch = code, scratch
 
     def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
         if parent is None or not self.objects.is_ancestor(parent, oid):
@@ -131,8 +116,7 @@ class LandingPublisher(RemotePublisher):
 
     def _send(self, options: list[str], refspecs: list[str], timeout: float) -> Finished:
         fixed = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-thin"]
-        args = [*PINNED, *fixed, *options, "--", REMOTE, *refspecs]
-        return git(args, cwd=self.folder, env=at(self.folder, self.env), timeout=timeout)
+        return self.scratch.git([*PINNED, *fixed, *options, "--", REMOTE, *refspecs], timeout)
 
     def _look_closer(self, parent: str, oid: str, done: Finished, pushed: Pushed, timeout: float) -> Pushed:
         """A refusal marks both refs, so both are read: the one that moved is the cause."""
@@ -170,14 +154,14 @@ class LandingPublisher(RemotePublisher):
             return True
         args = ["merge-base", "--is-ancestor", now, self.code.oid]
         # An id that is not here (128) is not one of our ancestors either.
-        return git(args, cwd=self.folder, env=at(self.folder, self.env), timeout=120).code == 0
+        return self.scratch.git(args, 120).code == 0
 
 
 class LocalLanding(LocalPublisher):
     """The same without a remote: both refs of the repository move in one ref transaction."""
 
     def __init__(self, inner: LocalPublisher, code: CodePush) -> None:
-        super().__init__(inner.objects, inner.common_dir, inner.ref, inner.env, inner.cwd)
+        super().__init__(inner.objects, inner.repository, inner.ref)
         self.code = code
 
     def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
@@ -185,20 +169,18 @@ class LocalLanding(LocalPublisher):
             raise AssertionError(f"{oid} does not descend from {parent}")
         now = self._read(self.code.ref)
         if now is not None and now != self.code.oid:
-            if self._local(["merge-base", "--is-ancestor", now, self.code.oid]).code:
+            if self.repository.git(["merge-base", "--is-ancestor", now, self.code.oid], timeout=60).code:
                 raise not_forward(self.code, now)
             self._refuse_checked_out(self.code.ref)
         self._refuse_checked_out(self.ref)
         lines = ["start", f"update {self.code.ref} {self.code.oid} {now or '0' * 40}"]
         lines += [f"update {self.ref} {oid} {parent}", "prepare", "commit", ""]
-        done = self._local(["update-ref", "--stdin", "-m", "loopx land"], "\n".join(lines).encode())
+        args = ["update-ref", "--stdin", "-m", "loopx land"]
+        done = self.repository.git(args, timeout=60, stdin="\n".join(lines).encode())
         if done.code == 0:
             return Pushed(PushKind.LANDED)
         lost = self._read(self.ref) != parent
         return Pushed(PushKind.LOST if lost else PushKind.REJECTED, True, done.complaint)
-
-    def _local(self, args: list[str], stdin: bytes = b"") -> Finished:
-        return git(args, cwd=self.cwd, env=self.env, timeout=60, stdin=stdin)
 
 
 _AGAIN = "run the same command again: it does nothing twice"

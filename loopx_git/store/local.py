@@ -4,19 +4,20 @@ compare-and-swap."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState, NotAllowed
-from loopx_git.store.base import Fetched, Pushed, PushKind
+from loopx_git.store.base import CodePush, Fetched, Pushed, PushKind
 from loopx_git.store.coord import PENDING
 from loopx_git.store.lock import read_file, write_file
-from loopx_git.store.process import git
 from loopx_git.store.remote import LOOSE_MAX, loose_objects, refuse_clash
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects
+    from loopx_git.store.repository import Repository
 
 #: The file of ours that holds the last checked tip: a branch that was rewritten by hand is noticed. No ref: the
 #: user's repository gets the coordination branch and, while a commit's fate is open, its anchor; nothing more.
@@ -26,12 +27,19 @@ TIP = "tip"
 class LocalPublisher:
     """Publishes `ref` of the repository itself. Every worktree of it sees the change at once."""
 
-    def __init__(self, objects: PygitObjects, common_dir: str, ref: str, env: Mapping[str, str], cwd: str) -> None:
-        self.objects, self.common_dir, self.ref, self.env, self.cwd = objects, common_dir, ref, env, cwd
-        self.home = os.path.join(common_dir, "loopx")
+    def __init__(self, objects: PygitObjects, repository: Repository, ref: str) -> None:
+        self.objects, self.repository, self.ref = objects, repository, ref
 
     def of_branch(self, ref: str) -> LocalPublisher:
-        return LocalPublisher(self.objects, self.common_dir, ref, self.env, self.cwd)
+        return LocalPublisher(self.objects, self.repository, ref)
+
+    def landing(self, code: CodePush, repository: Repository) -> AbstractContextManager[LocalPublisher]:
+        from loopx_git.store.landing import LocalLanding
+
+        return nullcontext(LocalLanding(self, code))
+
+    def code_push(self, code: CodePush, repository: Repository) -> Callable[[float], None]:
+        raise NotAllowed("without a remote nothing is landed in two steps", hint="leave out --two-step")
 
     def _read(self, name: str) -> str | None:
         import pygit2
@@ -44,7 +52,7 @@ class LocalPublisher:
         return str(found.target)
 
     def known_tip(self) -> str | None:
-        data = read_file(os.path.join(self.home, TIP), 64)
+        data = read_file(os.path.join(self.repository.home, TIP), 64)
         text = "" if data is None else data.decode("ascii", "replace").strip()
         return text if ids.OID.fullmatch(text) else None
 
@@ -58,7 +66,7 @@ class LocalPublisher:
         return True
 
     def accept(self, tip: str) -> None:
-        write_file(os.path.join(self.home, TIP), f"{tip}\n".encode("ascii"))
+        write_file(os.path.join(self.repository.home, TIP), f"{tip}\n".encode("ascii"))
 
     def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
         import pygit2
@@ -84,7 +92,7 @@ class LocalPublisher:
 
     def _refuse_checked_out(self, ref: str) -> None:
         """Moving a branch that somebody has checked out would make their `git status` show changes."""
-        done = git(["worktree", "list", "--porcelain", "-z"], cwd=self.cwd, env=self.env, timeout=30)
+        done = self.repository.git(["worktree", "list", "--porcelain", "-z"])
         folder = ""
         for line in done.text.split("\0"):
             if line.startswith("worktree "):
@@ -104,6 +112,6 @@ class LocalPublisher:
             self.objects.repo.references.delete(PENDING + request)
 
     def tidy(self) -> None:
-        if loose_objects(self.common_dir) >= LOOSE_MAX:
+        if loose_objects(self.repository.common_dir) >= LOOSE_MAX:
             # The user's own repository and the user's own settings: what any git command would do.
-            git(["gc", "--auto", "--quiet"], cwd=self.cwd, env=self.env, timeout=300)
+            self.repository.git(["gc", "--auto", "--quiet"], timeout=300)

@@ -10,19 +10,20 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
 from loopx_git.errors import RemoteFailure
-from loopx_git.store.base import Fetched, Pushed, PushKind
+from loopx_git.store.base import CodePush, Fetched, Pushed, PushKind
 from loopx_git.store.coord import FETCHED, PENDING, TIP, Mender
-from loopx_git.store.environment import REMOTE, at
-from loopx_git.store.process import Finished, git
+from loopx_git.store.environment import REMOTE
+from loopx_git.store.process import Finished
 from loopx_git.store.push_result import classify, unreadable
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects
+    from loopx_git.store.repository import OwnRepository, Repository
 
 #: Loose objects past which coord.git is packed.
 LOOSE_MAX = 2000
@@ -54,20 +55,38 @@ class RemotePublisher:
     """Publishes `ref` of the remote that the configuration in the environment calls `coord`."""
 
     def __init__(
-        self, objects: PygitObjects, path: str, ref: str, env: Mapping[str, str], *, depth: int | None = None,
+        self,
+        objects: PygitObjects,
+        own: OwnRepository,
+        ref: str,
+        *,
+        depth: int | None = None,
         mender: Mender | None = None,
-    ) -> None:  # fmt: skip
-        self.objects, self.path, self.ref, self.env, self.depth = objects, path, ref, env, depth
+    ) -> None:
+        self.objects, self.own, self.ref, self.depth = objects, own, ref, depth
         self.mender, self.fetched = mender, FETCHED
 
     def of_branch(self, ref: str) -> RemotePublisher:
-        other = RemotePublisher(self.objects, self.path, ref, self.env, mender=self.mender)
+        other = RemotePublisher(self.objects, self.own, ref, mender=self.mender)
         other.fetched = "refs/loopx/proposal"
         return other
 
-    def _git(self, args: Sequence[str], timeout: float, *, stdin: bytes = b"", **more: str) -> Finished:
-        env = {**at(self.path, self.env), **more}
-        return git([*PINNED, *args], cwd=self.path, env=env, timeout=timeout, stdin=stdin)
+    def landing(self, code: CodePush, repository: Repository) -> AbstractContextManager[RemotePublisher]:
+        from loopx_git.store.landing import remote_landing
+
+        return remote_landing(self, code, repository)
+
+    def code_push(self, code: CodePush, repository: Repository) -> Callable[[float], None]:
+        from loopx_git.store.landing import remote_landing
+
+        def push(timeout: float) -> None:
+            with remote_landing(self, code, repository) as landing:
+                landing.send_code(timeout)
+
+        return push
+
+    def _git(self, args: Sequence[str], timeout: float, *, stdin: bytes = b"", **variables: str) -> Finished:
+        return self.own.git([*PINNED, *args], timeout, stdin=stdin, **variables)
 
     def _read(self, name: str) -> str | None:
         found = self.objects.repo.references.get(name)
@@ -142,7 +161,7 @@ class RemotePublisher:
         return True
 
     def deepen(self, timeout: float) -> None:
-        if not os.path.exists(os.path.join(self.path, "shallow")):
+        if not os.path.exists(os.path.join(self.own.path, "shallow")):
             return
         args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--unshallow"]
         self._outwait_locks(FETCHED)
@@ -156,7 +175,7 @@ class RemotePublisher:
         """The git of a killed command may live on for a moment and hold the lock of a ref of ours; a killed one
         leaves it for good. We hold the clone's lock, so nobody else has a right to it: it is waited for, and
         removed once it is older than any update of one ref takes."""
-        for lock in (os.path.join(self.path, f"{name}.lock"), os.path.join(self.path, "packed-refs.lock")):
+        for lock in (os.path.join(self.own.path, f"{name}.lock"), os.path.join(self.own.path, "packed-refs.lock")):
             ends = time.monotonic() + _LOCK_WAIT
             while os.path.lexists(lock):
                 if time.monotonic() >= ends:
@@ -221,7 +240,7 @@ class RemotePublisher:
             self.objects.repo.references.delete(PENDING + request)
 
     def tidy(self) -> None:
-        if loose_objects(self.path) >= LOOSE_MAX:
+        if loose_objects(self.own.path) >= LOOSE_MAX:
             # All that matters hangs on a ref and the caller holds the lock, so everything else may go.
             self._git(["gc", "--quiet", "--prune=now"], 300)
 

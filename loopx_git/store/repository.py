@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from loopx_git.errors import InvalidState, NotInitialised, UsageError
+from loopx_git.store.environment import at, elsewhere
 from loopx_git.store.process import SAFE, Finished, git
 
 #: Time for a local git command, in seconds.
@@ -44,13 +45,26 @@ class Repository:
         return config_of(self.cwd, self.env)
 
     def git(
-        self, args: Sequence[str], *, timeout: float = LOCAL_TIMEOUT, at_top: bool = False,
+        self,
+        args: Sequence[str],
+        *,
+        timeout: float = LOCAL_TIMEOUT,
+        at_top: bool = False,
+        stdin: bytes = b"",
         options: Sequence[str] = SAFE,
-    ) -> Finished:  # fmt: skip
+    ) -> Finished:
         """Run one git command where the caller stands, with the caller's environment; `at_top` runs it at the top of
         the work tree. `timeout` in seconds; `options` as for `process.git`."""
         folder = self.top if at_top and self.top is not None else self.cwd
-        return git(args, cwd=folder, env=self.env, timeout=timeout, options=options)
+        return git(args, cwd=folder, env=self.env, timeout=timeout, stdin=stdin, options=options)
+
+    def seen_from(self, folder: str | None) -> Repository:
+        """The same repository for git commands in its work tree at `folder`, or without any (None): what a hook set
+        for its own work tree and index does not count."""
+        env = elsewhere(self.env)
+        if folder is None:
+            return replace(self, env=at(self.git_dir, env))
+        return replace(self, cwd=folder, env=env)
 
     @cached_property
     def git_version(self) -> str:
@@ -154,6 +168,14 @@ class Repository:
                 return os.path.normpath(os.path.join(base, url))
         return url
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether the clone lacks objects on purpose and would fetch them on demand."""
+        return any(
+            key == "extensions.partialclone" or (key.endswith(".promisor") and value == "true")
+            for _, key, value in self.config
+        )
+
     def committer(self) -> tuple[str, str]:
         """(name, e-mail) of the user's commits here; a neutral identity when none is set."""
         done = self.git(["var", "GIT_COMMITTER_IDENT"])
@@ -161,6 +183,28 @@ class Repository:
         if match is None or not match[1].strip() or not match[2].strip():
             return "loopx", "loopx@localhost.invalid"
         return _printable(match[1]), _printable(match[2])
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRepository:
+    """A bare repository of ours at `path`. git is told its name: it never searches upwards into the user's.
+
+    `env` is the complete environment, scrubbed.
+    """
+
+    path: str
+    env: Mapping[str, str] = field(repr=False)
+
+    def make(self) -> Finished:
+        """Create it, empty."""
+        args = ["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=unused"]
+        return git([*args, self.path], cwd=os.path.dirname(self.path), env=self.env, timeout=LOCAL_TIMEOUT)
+
+    def git(self, args: Sequence[str], timeout: float, *, stdin: bytes = b"", **variables: str) -> Finished:
+        """Run one git command in it, with these `variables`. `timeout` in seconds."""
+        # Beside it: a damaged one may be no folder.
+        folder, env = os.path.dirname(self.path), {**at(self.path, self.env), **variables}
+        return git(args, cwd=folder, env=env, timeout=timeout, stdin=stdin)
 
 
 def config_of(cwd: str, env: Mapping[str, str]) -> list[tuple[str, str, str]]:

@@ -7,9 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 
 from loopx_git.errors import RemoteFailure
-from loopx_git.store.environment import at
-from loopx_git.store.process import git
-from loopx_git.store.repository import Repository
+from loopx_git.store.repository import OwnRepository, Repository
 
 #: A signer that asks a person (a passphrase, a touch) is given so many seconds.
 TIMEOUT = 10.0
@@ -35,24 +33,19 @@ def _signature(content: bytes, folder: str, repository: Repository, env: Mapping
     tree = next(value for key, value in fields if key == "tree")
     parents = [word for key, value in fields if key == "parent" for word in ("-p", value)]
     people = {key: value for key, value in fields if key in ("author", "committer")}
-    aside = os.path.join(folder, "signed.git")
-    made = git(
-        ["init", "--quiet", "--bare", "--template=", "--object-format=sha1", aside], cwd=folder, env=env, timeout=30
-    )
-    named = {**at(aside, env), **_person("AUTHOR", people["author"]), **_person("COMMITTER", people["committer"])}
+    aside = OwnRepository(os.path.join(folder, "signed.git"), env)
+    named = {**_person("AUTHOR", people["author"]), **_person("COMMITTER", people["committer"])}
     named["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(
         os.path.join(place, "objects")
         for place in (os.path.join(repository.home, "coord.git"), repository.common_dir)
     )
-    done = made
-    if made.code == 0:
-        done = git(
-            ["commit-tree", "-S", "-F", "-", *parents, tree], cwd=aside, env=named, timeout=TIMEOUT,
-            stdin=text.encode("utf-8"),
-        )  # fmt: skip
+    done = aside.make()
+    if done.code == 0:
+        args = ["commit-tree", "-S", "-F", "-", *parents, tree]
+        done = aside.git(args, TIMEOUT, stdin=text.encode("utf-8"), **named)
     read = done
     if done.code == 0:
-        read = git(["cat-file", "commit", done.text.strip()], cwd=aside, env=named, timeout=30)
+        read = aside.git(["cat-file", "commit", done.text.strip()], 30)
     lines = read.text.split("\n\n")[0].split("\n") if read.code == 0 else []
     found: list[str] = []
     for line in lines:

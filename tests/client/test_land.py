@@ -228,6 +228,8 @@ def test_without_a_remote_both_refs_move_in_one_transaction(tmp_path: Path) -> N
     todo = held(alone, "no forward")
     alone.git("update-ref", "refs/heads/other", alone.git("commit-tree", "-m", "x", "HEAD^{tree}"))
     assert "not a fast-forward" in land(alone, "--todo-id", todo, "--to", "other", code=15).error["message"]
+    assert "two steps" in land(alone, "--todo-id", todo, "--two-step", code=15).error["message"]
+    assert alone.show(todo)["todo"]["status"] == "open"
     assert alone.verified()["ok"]
 
 

@@ -16,6 +16,7 @@ from loopx_git.store.local import LocalPublisher
 from loopx_git.store.objects import PygitObjects
 from loopx_git.store.process import git
 from loopx_git.store.remote import RemotePublisher
+from loopx_git.store.repository import OwnRepository, open_repository
 
 REF = "refs/heads/loopx/coord"
 ENV = {
@@ -66,14 +67,14 @@ class Place:
             return Store(self.shared, MemoryPublisher(self.memory), None)
         if self.kind == "local":
             objects = PygitObjects(str(self.git_dir))
-            publisher = LocalPublisher(objects, str(self.git_dir), REF, ENV, str(self.remote))
+            publisher = LocalPublisher(objects, open_repository(str(self.remote), ENV), REF)
             return Store(objects, publisher, self.git_dir)
         folder = self.root / name / "loopx" / "coord.git"
         ensure_coord(str(folder), scrubbed(ENV))
         url = str(self.remote) if self.kind == "path" else f"file://{self.remote}"
         env = with_config(scrubbed(ENV), transport_settings([], "origin", url, None))
         objects = PygitObjects(str(folder))
-        return Store(objects, RemotePublisher(objects, str(folder), REF, env), folder)
+        return Store(objects, RemotePublisher(objects, OwnRepository(str(folder), env), REF), folder)
 
     def tip(self) -> str | None:
         """Where the remote's ref stands, as git says it."""

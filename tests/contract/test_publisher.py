@@ -25,6 +25,7 @@ from loopx_git.store.coord import PENDING, damage, ensure_coord
 from loopx_git.store.environment import scrubbed
 from loopx_git.store.ledger import Ledger
 from loopx_git.store.pending import PendingFolder
+from loopx_git.store.remote import RemotePublisher
 
 KINDS = ["memory", "local", "path", "file"]
 AUTHOR = Signature("codex-1", "codex-1@agents.loopx.invalid")
@@ -277,12 +278,18 @@ def test_a_remote_that_comes_back_is_read_again(away: tuple[Place, Store, str]) 
     assert store.publisher.fetch(30) == Fetched(oid)
 
 
+def also(store: Store, **variables: str) -> None:
+    """Add variables to the environment of the store's git."""
+    assert isinstance(store.publisher, RemotePublisher)
+    own = store.publisher.own
+    store.publisher.own = replace(own, env={**own.env, **variables})
+
+
 def test_no_time_is_an_error_too(tmp_path: Path) -> None:
     place = Place("path", tmp_path)
     store = place.clone("one")
-    env = {**store.publisher.env, "GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_1": "remote.coord.uploadpack",
-           "GIT_CONFIG_VALUE_1": "sleep 30; git-upload-pack"}  # fmt: skip
-    store.publisher.env = env  # type: ignore[attr-defined]
+    also(store, GIT_CONFIG_COUNT="2", GIT_CONFIG_KEY_1="remote.coord.uploadpack",
+         GIT_CONFIG_VALUE_1="sleep 30; git-upload-pack")  # fmt: skip
     fetched = store.publisher.fetch(0.2)
     assert fetched.tip is None and fetched.error
 
@@ -308,7 +315,7 @@ def test_only_our_ref_is_moved_whatever_the_user_s_configuration_says(tmp_path: 
         "[fetch]\n\tprune = true\n\tpruneTags = true\n[transfer]\n\tcredentialsInUrl = die\n"
     )
     store = place.clone("one")
-    store.publisher.env = {**store.publisher.env, "GIT_CONFIG_GLOBAL": str(tmp_path / "config")}  # type: ignore[attr-defined]
+    also(store, GIT_CONFIG_GLOBAL=str(tmp_path / "config"))
     assert store.folder is not None
     first = commit(store, None, "first")
     run(store.folder, "tag", "-a", "-m", "x", "v1", first)
