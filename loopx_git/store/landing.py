@@ -12,16 +12,18 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from loopx_git.errors import About, NotAllowed, RemoteFailure
 from loopx_git.store.base import CodePush, Pushed, PushKind
 from loopx_git.store.environment import REMOTE
-from loopx_git.store.local import LocalPublisher
 from loopx_git.store.lock import make_folder
 from loopx_git.store.process import Finished
 from loopx_git.store.push_result import classify
-from loopx_git.store.remote import PINNED, RemotePublisher
 from loopx_git.store.repository import OwnRepository, Repository
+
+if TYPE_CHECKING:
+    from loopx_git.store.objects import PygitObjects
 
 _NO_ATOMIC = re.compile(r"does not support --atomic")
 #: Lines of `git push --porcelain` that mark a ref as innocent: another one was the cause.
@@ -29,10 +31,13 @@ _INNOCENT = re.compile(r"atomic push fail|atomic transaction failed")
 
 
 @contextmanager
-def remote_landing(inner: RemotePublisher, code: CodePush, repository: Repository) -> Iterator[RemoteLanding]:
-    """The publisher that pushes `code`, too, from a scratch repository; that is gone with the block."""
+def landing(
+    objects: PygitObjects, coord: OwnRepository, ref: str, code: CodePush, repository: Repository
+) -> Iterator[Landing]:
+    """What pushes `code` of the user's repository, with coordination or without. Its scratch repository is gone with
+    the block."""
     path = os.path.join(repository.home, f"landing-{os.getpid()}.git")
-    own, sources = OwnRepository(path, inner.own.env), (repository.common_dir, inner.own.path)
+    own, sources = OwnRepository(path, coord.env), (repository.common_dir, coord.path)
     shutil.rmtree(path, ignore_errors=True)
     make_folder(repository.home)
     done = own.make()
@@ -54,7 +59,7 @@ def remote_landing(inner: RemotePublisher, code: CodePush, repository: Repositor
                 (f"remote.{REMOTE}.promisor", "true"),
             ):
                 own.git(["config", key, value], 30)
-        yield RemoteLanding(inner, code, own)
+        yield Landing(objects, ref, code, own)
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -74,14 +79,14 @@ def _quoted(path: str) -> str:
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-class RemoteLanding(RemotePublisher):
-    """A publisher whose push includes the code: both refs move, or neither does."""
+class Landing:
+    """Pushes one commit of code to its branch."""
 
-    def __init__(self, inner: RemotePublisher, code: CodePush, scratch: OwnRepository) -> None:
-        super().__init__(inner.objects, inner.own, inner.ref, depth=inner.depth, mender=inner.mender)
-        self.code, self.scratch = code, scratch
+    def __init__(self, objects: PygitObjects, ref: str, code: CodePush, scratch: OwnRepository) -> None:
+        self.objects, self.ref, self.code, self.scratch = objects, ref, code, scratch
 
     def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
+        """Push the code and move the coordination ref from `parent` to `oid`: both, or neither."""
         if parent is None or not self.objects.is_ancestor(parent, oid):
             # A lease that matches waives git's fast-forward check, so it is ours to make.
             raise AssertionError(f"{oid} does not descend from {parent}")
@@ -94,7 +99,7 @@ class RemoteLanding(RemotePublisher):
             return pushed
         return self._look_closer(parent, oid, done, pushed, timeout)
 
-    def send_code(self, timeout: float) -> None:
+    def push_code(self, timeout: float) -> None:
         """Push the code alone (the second of two steps). Raises NotAllowed or RemoteFailure with the cause."""
         done = self._send([], [f"{self.code.oid}:{self.code.ref}"], timeout)
         pushed = classify(done, self.code.ref)
@@ -109,14 +114,14 @@ class RemoteLanding(RemotePublisher):
 
     def refs(self, timeout: float) -> dict[str, str] | None:
         """Where both refs are at the remote (without an absent one); None when the remote cannot be read."""
-        listed = self._git(["ls-remote", "--", REMOTE, self.ref, self.code.ref], timeout)
+        listed = self.scratch.git(["ls-remote", "--", REMOTE, self.ref, self.code.ref], timeout)
         if listed.code:
             return None
         return dict(reversed(row.split("\t")) for row in listed.text.splitlines() if "\t" in row)  # type: ignore[misc]
 
     def _send(self, options: list[str], refspecs: list[str], timeout: float) -> Finished:
         fixed = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-thin"]
-        return self.scratch.git([*PINNED, *fixed, *options, "--", REMOTE, *refspecs], timeout)
+        return self.scratch.git([*fixed, *options, "--", REMOTE, *refspecs], timeout)
 
     def _look_closer(self, parent: str, oid: str, done: Finished, pushed: Pushed, timeout: float) -> Pushed:
         """A refusal marks both refs, so both are read: the one that moved is the cause."""
@@ -155,32 +160,6 @@ class RemoteLanding(RemotePublisher):
         args = ["merge-base", "--is-ancestor", now, self.code.oid]
         # An id that is not here (128) is not one of our ancestors either.
         return self.scratch.git(args, 120).code == 0
-
-
-class LocalLanding(LocalPublisher):
-    """The same without a remote: both refs of the repository move in one ref transaction."""
-
-    def __init__(self, inner: LocalPublisher, code: CodePush) -> None:
-        super().__init__(inner.objects, inner.repository, inner.ref)
-        self.code = code
-
-    def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
-        if parent is None or not self.objects.is_ancestor(parent, oid):
-            raise AssertionError(f"{oid} does not descend from {parent}")
-        now = self._read(self.code.ref)
-        if now is not None and now != self.code.oid:
-            if self.repository.git(["merge-base", "--is-ancestor", now, self.code.oid], timeout=60).code:
-                raise not_forward(self.code, now)
-            self._refuse_checked_out(self.code.ref)
-        self._refuse_checked_out(self.ref)
-        lines = ["start", f"update {self.code.ref} {self.code.oid} {now or '0' * 40}"]
-        lines += [f"update {self.ref} {oid} {parent}", "prepare", "commit", ""]
-        args = ["update-ref", "--stdin", "-m", "loopx land"]
-        done = self.repository.git(args, timeout=60, stdin="\n".join(lines).encode())
-        if done.code == 0:
-            return Pushed(PushKind.LANDED)
-        lost = self._read(self.ref) != parent
-        return Pushed(PushKind.LOST if lost else PushKind.REJECTED, True, done.complaint)
 
 
 _AGAIN = "run the same command again: it does nothing twice"

@@ -12,6 +12,7 @@ from loopx_git.core import ids
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.store.base import CodePush, Fetched, Pushed, PushKind
 from loopx_git.store.coord import PENDING
+from loopx_git.store.landing import not_forward
 from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.remote import LOOSE_MAX, loose_objects, refuse_clash
 
@@ -34,9 +35,7 @@ class LocalPublisher:
         return LocalPublisher(self.objects, self.repository, ref)
 
     def landing(self, code: CodePush, repository: Repository) -> AbstractContextManager[LocalPublisher]:
-        from loopx_git.store.landing import LocalLanding
-
-        return nullcontext(LocalLanding(self, code))
+        return nullcontext(_LocalLanding(self, code))
 
     def code_push(self, code: CodePush, repository: Repository) -> Callable[[float], None]:
         raise NotAllowed("without a remote nothing is landed in two steps", hint="leave out --two-step")
@@ -115,3 +114,29 @@ class LocalPublisher:
         if loose_objects(self.repository.common_dir) >= LOOSE_MAX:
             # The user's own repository and the user's own settings: what any git command would do.
             self.repository.git(["gc", "--auto", "--quiet"], timeout=300)
+
+
+class _LocalLanding(LocalPublisher):
+    """A publisher whose push moves the branch of the code, too: both refs move in one ref transaction."""
+
+    def __init__(self, inner: LocalPublisher, code: CodePush) -> None:
+        super().__init__(inner.objects, inner.repository, inner.ref)
+        self.code = code
+
+    def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
+        if parent is None or not self.objects.is_ancestor(parent, oid):
+            raise AssertionError(f"{oid} does not descend from {parent}")
+        now = self._read(self.code.ref)
+        if now is not None and now != self.code.oid:
+            if self.repository.git(["merge-base", "--is-ancestor", now, self.code.oid], timeout=60).code:
+                raise not_forward(self.code, now)
+            self._refuse_checked_out(self.code.ref)
+        self._refuse_checked_out(self.ref)
+        lines = ["start", f"update {self.code.ref} {self.code.oid} {now or '0' * 40}"]
+        lines += [f"update {self.ref} {oid} {parent}", "prepare", "commit", ""]
+        args = ["update-ref", "--stdin", "-m", "loopx land"]
+        done = self.repository.git(args, timeout=60, stdin="\n".join(lines).encode())
+        if done.code == 0:
+            return Pushed(PushKind.LANDED)
+        lost = self._read(self.ref) != parent
+        return Pushed(PushKind.LOST if lost else PushKind.REJECTED, True, done.complaint)

@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from loopx_git.errors import RemoteFailure
 from loopx_git.store.base import CodePush, Fetched, Pushed, PushKind
 from loopx_git.store.coord import FETCHED, PENDING, TIP, Mender
 from loopx_git.store.environment import REMOTE
+from loopx_git.store.landing import Landing, landing
 from loopx_git.store.process import Finished
 from loopx_git.store.push_result import classify, unreadable
 
@@ -31,24 +32,6 @@ LOOSE_MAX = 2000
 _PACKET = re.compile(rb"packet: +\S+< ")
 #: How long another git's lock on our own ref is respected, in seconds; moving one ref takes milliseconds.
 _LOCK_WAIT = 5.0
-#: Pinned for our repository, each with its reason: gc only when we say so and hold the lock; fetches and pushes
-#: exactly one ref; nothing is signed at the push, negotiated, or recursed into; no helper runs a command of a URL.
-PINNED = (
-    "-c", "gc.auto=0",
-    "-c", "maintenance.auto=false",
-    "-c", "core.logAllRefUpdates=false",
-    "-c", "push.gpgSign=false",
-    "-c", "push.followTags=false",
-    "-c", "push.recurseSubmodules=no",
-    "-c", "push.negotiate=false",
-    "-c", "push.default=nothing",
-    "-c", "fetch.recurseSubmodules=false",
-    "-c", "fetch.prune=false",
-    "-c", "fetch.fsckObjects=true",
-    "-c", "transfer.credentialsInUrl=allow",
-    "-c", "protocol.ext.allow=never",
-    "-c", "protocol.fd.allow=never",
-)  # fmt: skip
 
 
 class RemotePublisher:
@@ -71,22 +54,20 @@ class RemotePublisher:
         other.fetched = "refs/loopx/proposal"
         return other
 
-    def landing(self, code: CodePush, repository: Repository) -> AbstractContextManager[RemotePublisher]:
-        from loopx_git.store.landing import remote_landing
-
-        return remote_landing(self, code, repository)
+    @contextmanager
+    def landing(self, code: CodePush, repository: Repository) -> Iterator[RemotePublisher]:
+        with landing(self.objects, self.own, self.ref, code, repository) as pushed:
+            yield _RemoteLanding(self, pushed)
 
     def code_push(self, code: CodePush, repository: Repository) -> Callable[[float], None]:
-        from loopx_git.store.landing import remote_landing
-
         def push(timeout: float) -> None:
-            with remote_landing(self, code, repository) as landing:
-                landing.send_code(timeout)
+            with landing(self.objects, self.own, self.ref, code, repository) as pushed:
+                pushed.push_code(timeout)
 
         return push
 
     def _git(self, args: Sequence[str], timeout: float, *, stdin: bytes = b"", **variables: str) -> Finished:
-        return self.own.git([*PINNED, *args], timeout, stdin=stdin, **variables)
+        return self.own.git(args, timeout, stdin=stdin, **variables)
 
     def _read(self, name: str) -> str | None:
         found = self.objects.repo.references.get(name)
@@ -247,6 +228,17 @@ class RemotePublisher:
     def branches_elsewhere(self, timeout: float) -> bool:
         listed = self._git(["ls-remote", "--heads", "--", REMOTE], timeout)
         return any(row.split("\t")[-1] != self.ref for row in listed.text.splitlines())
+
+
+class _RemoteLanding(RemotePublisher):
+    """A publisher whose push includes the code: both refs move, or neither does."""
+
+    def __init__(self, inner: RemotePublisher, landing: Landing) -> None:
+        super().__init__(inner.objects, inner.own, inner.ref, depth=inner.depth, mender=inner.mender)
+        self._landing = landing
+
+    def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
+        return self._landing.push(parent, oid, timeout)
 
 
 def refuse_clash(ref: str, others: Iterable[str]) -> None:

@@ -14,6 +14,24 @@ from loopx_git.store.process import SAFE, Finished, git
 
 #: Time for a local git command, in seconds.
 LOCAL_TIMEOUT = 30.0
+#: Pinned for a repository of ours, each with its reason: gc only when we say so and hold the lock; fetches and pushes
+#: exactly one ref; nothing is signed at the push, negotiated, or recursed into; no helper runs a command of a URL.
+_PINNED = (
+    "-c", "gc.auto=0",
+    "-c", "maintenance.auto=false",
+    "-c", "core.logAllRefUpdates=false",
+    "-c", "push.gpgSign=false",
+    "-c", "push.followTags=false",
+    "-c", "push.recurseSubmodules=no",
+    "-c", "push.negotiate=false",
+    "-c", "push.default=nothing",
+    "-c", "fetch.recurseSubmodules=false",
+    "-c", "fetch.prune=false",
+    "-c", "fetch.fsckObjects=true",
+    "-c", "transfer.credentialsInUrl=allow",
+    "-c", "protocol.ext.allow=never",
+    "-c", "protocol.fd.allow=never",
+)  # fmt: skip
 _REMOTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}", re.ASCII)
 _SCP = re.compile(r"(?:([^@/:\s]+)@)?([^/:\s]+|\[[0-9a-fA-F:.]+\]):(?!//)(.*)")
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/@]*@)?(\[[^\]]*\]|[^/:]*)(?::[0-9]*)?/+(.*)", re.IGNORECASE)
@@ -204,7 +222,7 @@ class OwnRepository:
         """Run one git command in it, with these `variables`. `timeout` in seconds."""
         # Beside it: a damaged one may be no folder.
         folder, env = os.path.dirname(self.path), {**at(self.path, self.env), **variables}
-        return git(args, cwd=folder, env=env, timeout=timeout, stdin=stdin)
+        return git([*_PINNED, *args], cwd=folder, env=env, timeout=timeout, stdin=stdin)
 
 
 def config_of(cwd: str, env: Mapping[str, str]) -> list[tuple[str, str, str]]:
