@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.config import HERE
 
+#: Which keys belong to which agents.
+SIGNERS = ".loopx/allowed_signers"
+
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
 

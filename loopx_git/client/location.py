@@ -6,17 +6,16 @@ stores remote, ref, ledger and home. A different result later is an error with i
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from loopx_git.client.config import HERE, Settings
 from loopx_git.core import ids
 from loopx_git.errors import About, InvalidState
-from loopx_git.store.lock import read_file
 from loopx_git.store.process import without_credentials
 from loopx_git.store.repository import Repository, host_path
-from loopx_git.store.state_file import save, unreadable
+from loopx_git.store.state_file import parsed, save
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +35,15 @@ def _path(repository: Repository) -> str:
 
 def load(repository: Repository) -> Location | None:
     """The pin of this clone, or None before its first success."""
-    path = _path(repository)
-    data = read_file(path, 65536)
-    if data is None:
-        return None
-    try:
-        said = json.loads(data)
-        if not isinstance(said, dict) or set(said) != {"remote", "ref", "ledger", "home"}:
-            raise ValueError("it must have remote, ref, ledger and home")
-        location = Location(**said)
-        if not ids.OID.fullmatch(location.ledger) or not location.ref.startswith("refs/"):
-            raise ValueError("a value is malformed")
-    except (ValueError, TypeError) as error:
-        raise unreadable(path, error) from None
+    return parsed(_path(repository), 65536, _location)
+
+
+def _location(said: Any) -> Location:
+    if not isinstance(said, dict) or set(said) != {"remote", "ref", "ledger", "home"}:
+        raise ValueError("it must have remote, ref, ledger and home")
+    location = Location(**said)
+    if not ids.OID.fullmatch(location.ledger) or not location.ref.startswith("refs/"):
+        raise ValueError("a value is malformed")
     return location
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 from dataclasses import dataclass, field
 from typing import Any
 
 from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.repository import Repository
-from loopx_git.store.state_file import save, unreadable
+from loopx_git.store.state_file import parsed, save
 
 RECORD = "guard-install.json"
 #: The lines of ours in a file that others edit, too.
@@ -46,15 +45,11 @@ class Record:
 
 def record_of(repository: Repository) -> Record | None:
     """The record, or None while nothing is installed."""
-    path = os.path.join(repository.home, RECORD)
-    data = read_file(path, SIZE_MAX)
-    if data is None:
-        return None
-    try:
-        raw = json.loads(data)
-        return Record(**{**raw, "entries": [InstalledFile(**item) for item in raw["entries"]]})
-    except (ValueError, TypeError, KeyError) as error:
-        raise unreadable(path, error) from None
+    return parsed(os.path.join(repository.home, RECORD), SIZE_MAX, _record)
+
+
+def _record(raw: Any) -> Record:
+    return Record(**{**raw, "entries": [InstalledFile(**item) for item in raw["entries"]]})
 
 
 def store(repository: Repository, record: Record) -> None:

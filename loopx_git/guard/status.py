@@ -7,7 +7,6 @@ proof, too. The hooks that a commit does not run are run as git runs them.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -23,6 +22,7 @@ from loopx_git.guard.record import record_of
 from loopx_git.store.lock import read_file, write_file
 from loopx_git.store.process import watched
 from loopx_git.store.repository import Repository
+from loopx_git.store.state_file import load
 
 #: Seconds for one question; a foreign hook that is chained before ours is not run for it.
 _TIMEOUT = 60.0
@@ -99,10 +99,9 @@ def _ask(repository: Repository, place: HooksFolder, name: str, nonce: str) -> H
         proof, said = "a dry commit", _dry_commit(repository, nonce)
     else:
         proof, said = "a dry run", _dry_run(repository, place, name, nonce)
-    data = read_file(_answer(repository, nonce, name), 65536)
-    if data is None:
+    answer = load(_answer(repository, nonce, name))
+    if answer is None:
         return HookStatus(name, False, proof, said or "git ran nothing of ours")
-    answer = json.loads(data)
     if name == "pre-commit" and not busy and answer["checked"] < 1:
         return HookStatus(name, False, proof, "it ran, and did not see the index of the commit")
     return HookStatus(name, True, proof, "answered")

@@ -10,8 +10,6 @@ from loopx_git.coverage.policy import GuardPolicy, parse
 from loopx_git.store.repository import Repository
 
 Tables = Mapping[str, Mapping[str, Any]]
-CONFIG_NAME = FILE
-SIGNERS = ".loopx/allowed_signers"
 
 
 def tables_at(repository: Repository, commit: str) -> Tables | None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from loopx_git.client.config import DEFAULT_REF
+from loopx_git.client.code_branch import SIGNERS
+from loopx_git.client.config import DEFAULT_REF, FILE
 from loopx_git.core import ids
 from loopx_git.core.lease import Clocks
 from loopx_git.coverage.history import LedgerHistory, Prover
@@ -22,7 +23,7 @@ from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.format import message
 from loopx_git.ledger.validation import Checker, is_operation
 from loopx_git.review.check import ReviewFinding, findings
-from loopx_git.review.policy import CONFIG_NAME, SIGNERS, Tables, policy_of, tables_at
+from loopx_git.review.policy import Tables, policy_of, tables_at
 from loopx_git.review.pusher import pusher_of
 from loopx_git.review.range import CodeRange
 from loopx_git.store.repository import Repository
@@ -73,7 +74,7 @@ class Gate:
         self.tables: Tables = (self.head and tables_at(repository, self.head)) or {}
         where = self.tables.get("coordination", {})
         self.ref, self.ledger = str(where.get("ref", DEFAULT_REF)), where.get("ledger")
-        self.policy = policy_of(self.tables, f"{CONFIG_NAME} of {self.default}")
+        self.policy = policy_of(self.tables, f"{FILE} of {self.default}")
 
     def _git(self, *args: str) -> str | None:
         done = self.repository.git(args, timeout=60)

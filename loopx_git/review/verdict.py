@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loopx_git.client.client import Client
+from loopx_git.client.code_branch import SIGNERS
 from loopx_git.client.config import HERE
 from loopx_git.client.connect import Overrides
 from loopx_git.core.lease import Clocks
@@ -14,7 +15,7 @@ from loopx_git.coverage.changes import CodeCommit
 from loopx_git.coverage.history import Granted, Prover, ledger_of
 from loopx_git.errors import InvalidState
 from loopx_git.review.check import CONFIG, ReviewFinding, findings
-from loopx_git.review.policy import SIGNERS, Tables, changed_keys, policy_of, tables_at
+from loopx_git.review.policy import Tables, changed_keys, policy_of, tables_at
 from loopx_git.review.range import CodeRange
 from loopx_git.review.todos import is_ledger, proposal_findings
 from loopx_git.store.repository import Repository, open_repository

@@ -5,7 +5,6 @@ Both are kept on disk for the next process of the clone, each in a small JSON fi
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,33 +14,19 @@ from loopx_git.core.lease import Lease, margin
 from loopx_git.core.times import format_time, parse_time
 from loopx_git.store.boot import left
 from loopx_git.store.clock import Clock
-from loopx_git.store.lock import read_file
-from loopx_git.store.state_file import save
+from loopx_git.store.state_file import load, save
 
-_SIZE_MAX = 4_000_000
 #: Entries kept in either file; the oldest go first.
 _KEPT = 2000
 
 
-class _File:
-    """A JSON object on disk. One that cannot be read counts as empty: the wall clock then decides, which is what
-    it is for after a reboot, too."""
+def _load(path: str) -> dict[str, Any]:
+    """The entries. A file that cannot be read counts as empty: the wall clock then decides, as after a reboot."""
+    return load(path) or {}
 
-    def __init__(self, path: str) -> None:
-        self.path = path
 
-    def load(self) -> dict[str, Any]:
-        data = read_file(self.path, _SIZE_MAX)
-        if data is None:
-            return {}
-        try:
-            raw = json.loads(data)
-        except ValueError:
-            return {}
-        return raw if isinstance(raw, dict) else {}
-
-    def store(self, values: Mapping[str, Any]) -> None:
-        save(self.path, dict(list(values.items())[-_KEPT:]), indent=1)
+def _store(path: str, values: Mapping[str, Any]) -> None:
+    save(path, dict(list(values.items())[-_KEPT:]), indent=1)
 
 
 class Deadlines:
@@ -52,20 +37,20 @@ class Deadlines:
     """
 
     def __init__(self, home: str, clock: Clock) -> None:
-        self._file, self._clock = _File(os.path.join(home, "deadlines.json")), clock
+        self._path, self._clock = os.path.join(home, "deadlines.json"), clock
 
     def note(self, lease: Lease, before_push: float) -> None:
         """Store that `lease` is ours until ttl minus margin after `before_push` (counting seconds)."""
-        values = self._file.load()
+        values = _load(self._path)
         values.pop(lease.id, None)
         if lease.holder is not None and lease.ttl_s is not None:
             until = before_push + lease.ttl_s - margin(lease.ttl_s)
             values[lease.id] = {"until": until, "boot": self._clock.boot(), "seq": lease.seq}
-        self._file.store(values)
+        _store(self._path, values)
 
     def remaining(self) -> dict[str, float]:
         """Seconds left by lease id; negative when it has passed."""
-        return left(self._file.load(), self._clock.counting(), self._clock.boot())
+        return left(_load(self._path), self._clock.counting(), self._clock.boot())
 
 
 class FirstSight(Mapping[str, datetime]):
@@ -75,23 +60,23 @@ class FirstSight(Mapping[str, datetime]):
     """
 
     def __init__(self, home: str, clock: Clock) -> None:
-        self._file, self._clock = _File(os.path.join(home, "first-sight.json")), clock
+        self._path, self._clock = os.path.join(home, "first-sight.json"), clock
 
     def get(self, key: str, default: Any = None) -> Any:
         """The time of first sight; `default`, which is then remembered, when it is seen for the first time."""
-        values = self._file.load()
+        values = _load(self._path)
         try:
             return parse_time(values[key])
         except (KeyError, ValueError, TypeError):
             now = self._clock.wall() if default is None else default
-            self._file.store({**values, key: format_time(now)})
+            _store(self._path, {**values, key: format_time(now)})
             return now
 
     def __getitem__(self, key: str) -> datetime:
-        return parse_time(self._file.load()[key])
+        return parse_time(_load(self._path)[key])
 
     def __iter__(self) -> Any:
-        return iter(self._file.load())
+        return iter(_load(self._path))
 
     def __len__(self) -> int:
-        return len(self._file.load())
+        return len(_load(self._path))

@@ -6,17 +6,15 @@ stays belongs to a command that died, or that ended without knowing the outcome.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from loopx_git.core import ids
 from loopx_git.core.change import Facts
-from loopx_git.errors import InvalidState
-from loopx_git.store.lock import read_file
-from loopx_git.store.state_file import save, unreadable
+from loopx_git.store.state_file import parsed, save
 
 #: How long a landed record answers the identical command, in seconds.
 ANSWERS_FOR = 3600.0
@@ -95,22 +93,20 @@ class PendingFolder:
             names = sorted(name for name in os.listdir(self.folder) if name.endswith(".json"))
         except FileNotFoundError:
             return []
-        return sorted((self._load(name) for name in names), key=lambda record: record.created)
+        paths = (os.path.join(self.folder, name) for name in names)
+        found = (parsed(path, _SIZE_MAX, partial(_record, path), "the pending record ") for path in paths)
+        return sorted(filter(None, found), key=lambda record: record.created)
 
-    def _load(self, name: str) -> Pending:
-        path = os.path.join(self.folder, name)
-        try:
-            raw = dict(json.loads(read_file(path, _SIZE_MAX) or b""))
-            built = tuple(Built(**item) for item in raw.pop("built"))
-            record = Pending(built=built, **raw)
-            ids.check("request", record.request, stored=True)
-            if name != f"{record.request}.json" or not isinstance(record.created, (int, float)):
-                raise ValueError("its request or its time is not what it should be")
-            if not all(ids.OID.fullmatch(item.oid) for item in built):
-                raise ValueError("an object id is malformed")
-        except (ValueError, TypeError, KeyError, RecursionError, InvalidState) as error:
-            raise unreadable(path, error, "the pending record ") from None
-        return record
+
+def _record(path: str, raw: Any) -> Pending:
+    built = tuple(Built(**item) for item in raw.pop("built"))
+    record = Pending(built=built, **raw)
+    ids.check("request", record.request, stored=True)
+    if os.path.basename(path) != f"{record.request}.json" or not isinstance(record.created, (int, float)):
+        raise ValueError("its request or its time is not what it should be")
+    if not all(ids.OID.fullmatch(item.oid) for item in built):
+        raise ValueError("an object id is malformed")
+    return record
 
 
 def with_built(record: Pending, built: Built) -> Pending:

@@ -10,9 +10,12 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from loopx_git.errors import InvalidState
+
+    T = TypeVar("T")
 
 #: Most bytes of a file that is read as text.
 SIZE_MAX = 16_000_000
@@ -40,6 +43,24 @@ def load(path: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def parsed(path: str, limit: int, build: Callable[[Any], T], what: str = "") -> T | None:
+    """What `build` makes of the JSON of a file whose content counts; None where there is no file.
+
+    Raises InvalidState that names the file, with `what` before its path, when it has more than `limit` bytes, is no
+    plain file or no JSON, or when `build` cannot make anything of it.
+    """
+    from loopx_git.errors import InvalidState
+    from loopx_git.store.lock import read_file
+
+    data = read_file(path, limit)
+    if data is None:
+        return None
+    try:
+        return build(json.loads(data))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InvalidState) as error:
+        raise unreadable(path, error, what) from None
 
 
 def save(path: str, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loopx_git.errors import InvalidState
-from loopx_git.store.state_file import SIZE_MAX, load, read_plain, save, unreadable
+from loopx_git.store.state_file import SIZE_MAX, load, parsed, read_plain, save, unreadable
 
 
 def test_a_value_is_written_for_a_program_or_for_people(tmp_path: Path) -> None:
@@ -54,6 +54,38 @@ def test_the_error_names_the_file_and_destroys_nothing() -> None:
     assert isinstance(error, InvalidState)
     assert error.message == "the record /x/state.json cannot be read: it is cut off"
     assert (error.hint, error.about) == ("look at it, then move it away: /x/state.json", {"file": "/x/state.json"})
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[" * 5000, b"\xff", b"[]", b"{}", b'{"a": 1, "b": 2}'])
+def test_a_file_whose_content_counts_is_an_error_that_names_it(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "state.json"
+    assert parsed(str(path), 100, lambda raw: dict(raw)["a"]) is None
+    path.write_bytes(b'{"a": 1}')
+    assert parsed(str(path), 100, lambda raw: raw["a"]) == 1
+    path.write_bytes(data)
+    with pytest.raises(InvalidState, match=f"the pin {path} cannot be read") as raised:
+        parsed(str(path), 10_000, one_key, "the pin ")
+    assert raised.value.file == str(path)
+
+
+def one_key(raw: dict[str, int]) -> int:
+    if list(raw) != ["a"]:
+        raise ValueError("it must have a alone")
+    return raw["a"]
+
+
+@pytest.mark.parametrize("planted", ["link", "folder", "large"])
+def test_a_planted_file_is_not_parsed(tmp_path: Path, planted: str) -> None:
+    path = tmp_path / "state.json"
+    if planted == "link":
+        (tmp_path / "theirs").write_text("{}")
+        path.symlink_to(tmp_path / "theirs")
+    elif planted == "folder":
+        path.mkdir()
+    else:
+        path.write_text('"' + 200 * "x" + '"')
+    with pytest.raises(InvalidState, match=str(path)):
+        parsed(str(path), 100, str)
 
 
 def test_reading_costs_an_agents_hook_no_import() -> None:
