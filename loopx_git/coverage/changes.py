@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from loopx_git.coverage import trailers
 from loopx_git.coverage.merges import Merges
-from loopx_git.coverage.raw import DIFF, EMPTY_TREE, ask, entries
+from loopx_git.coverage.raw import DIFF, EMPTY_TREE, ask, entries, told
 from loopx_git.errors import InvalidState
 from loopx_git.store.process import Finished
 
@@ -45,6 +45,10 @@ class Code:
     def git(self, args: Sequence[str], stdin: bytes = b"") -> Finished:
         """Run git in the repository of code. The exit code is in the result."""
         return ask(args, self.cwd, self.env, stdin)
+
+    def told(self, args: Sequence[str], stdin: bytes = b"") -> str:
+        """What git answers; InvalidState where it does not."""
+        return told(args, self.cwd, self.env, stdin)
 
     def resolve(self, name: str) -> str | None:
         """The commit of that name, if it is here."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from loopx_git.errors import InvalidState
-from loopx_git.store.process import OUTPUT_MAX, Finished, git
+from loopx_git.store.process import Finished, git
 
 #: Seconds for one question; a difference of 100,000 paths takes one.
 LIMIT = 600.0
+#: Most bytes of an answer: 100,000 paths as long as a path can be.
+MOST = 512 * 1024 * 1024
 #: A rename is a deletion and an addition: both names need the claim. `-z` gives names as they are. The settings of
 #: submodules cannot hide a pointer that moved, nor a program be named for the comparison.
 DIFF = (
@@ -30,8 +32,13 @@ def entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def ask(args: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bytes = b"") -> Finished:
-    """One question to git; InvalidState for an answer of which a part would be lost: it would hide changes."""
-    done = git(args, cwd=cwd, env=env, timeout=LIMIT, stdin=stdin)
-    if len(done.out) >= OUTPUT_MAX:
-        raise InvalidState("the changes are too many to be looked at in one go", hint="look at less at once")
-    return done
+    """One question to git. Raises InvalidState for an answer that is too large: a part of it would hide changes."""
+    return git(args, cwd=cwd, env=env, timeout=LIMIT, stdin=stdin, most=MOST)
+
+
+def told(args: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bytes = b"") -> str:
+    """The answer to a question that git has to be able to answer; InvalidState where it fails or is stopped."""
+    done = ask(args, cwd, env, stdin)
+    if done.code:
+        raise InvalidState(f"git cannot answer (git {args[0]}): {done.complaint}", hint="git fsck")
+    return done.text

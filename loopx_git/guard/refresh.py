@@ -17,7 +17,7 @@ from loopx_git.client.connect import Overrides
 from loopx_git.client.location import check
 from loopx_git.coverage.policy import GuardPolicy, parse
 from loopx_git.coverage.verdict import Who
-from loopx_git.errors import LoopXError, NotInitialised, RemoteFailure
+from loopx_git.errors import InvalidState, LoopXError, NotInitialised, RemoteFailure
 from loopx_git.guard import cached
 from loopx_git.guard.answer import age_words
 from loopx_git.guard.context import Context, Problem
@@ -121,6 +121,10 @@ def _remember(client: Client, policy: GuardPolicy) -> None:
 def _config_files(repository: Repository) -> list[str]:
     """Every file that git's configuration was read from or could be, and our own pin."""
     done = repository.git(["config", "--list", "-z", "--show-origin", "--name-only"])
+    if done.code:
+        raise InvalidState(
+            f"git cannot read its configuration: {done.complaint}", hint="git config --list --show-origin"
+        )
     parts = done.text.split("\0")
     origins = {part.removeprefix("file:") for part in parts[::2] if part.startswith("file:")}
     home = repository.env.get("HOME", "")

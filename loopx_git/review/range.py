@@ -61,13 +61,13 @@ class CodeRange:
 
     def _is_cut(self) -> bool:
         """True when a commit of the range may be missing: an edge of a shallow history lies in it."""
-        path = self._git(["rev-parse", "--git-path", "shallow"]).text.strip()
+        path = self.code.told(["rev-parse", "--git-path", "shallow"]).removesuffix("\n")
         path = os.path.join(self.repository.cwd, path)
         if not os.path.exists(path):
             return False
         with open(path, encoding="ascii") as file:
             edges = set(file.read().split())
-        inside = set(self._git(["rev-list", f"{self.base}..{self.head}", "--"]).text.split())
+        inside = set(self.code.told(["rev-list", f"{self.base}..{self.head}", "--"]).split())
         met = self._git(["merge-base", self.base, self.head]).code == 0
         return bool(inside & edges) or not met
 
@@ -100,8 +100,8 @@ class CodeRange:
                 hint=f"git fetch {self.remote or 'origin'} {since}",
                 about={"commit": since},
             )
-        whole = set(self._git(["rev-list", f"{self.base}..{self.head}", "--"]).text.split())
-        late = set(self._git(["rev-list", f"{self.base}..{self.head}", f"^{since}", "--"]).text.split())
+        whole = set(self.code.told(["rev-list", f"{self.base}..{self.head}", "--"]).split())
+        late = set(self.code.told(["rev-list", f"{self.base}..{self.head}", f"^{since}", "--"]).split())
         return frozenset(whole - late)
 
     def _with_hidden(
@@ -110,11 +110,16 @@ class CodeRange:
         """A second net, where a merge could not be made again: whatever the range as a whole changes and no commit of
         it did is laid at the door of its newest merge."""
         merges = [number for number, commit in enumerate(found) if commit.is_merge]
-        bases = self._git(["merge-base", "--all", self.base, self.head]).text.split()
-        if not merges or len(bases) != 1:
+        if not merges:
+            return found, early
+        met = self._git(["merge-base", "--all", self.base, self.head])
+        if met.code not in (0, 1):
+            raise InvalidState(f"git cannot say where base and head met: {met.complaint}", hint="git fsck")
+        bases = met.text.split()
+        if len(bases) != 1:
             return found, early
         told = {path for commit in found for path in commit.paths}
-        net = entries(self._git(["diff-tree", *DIFF, bases[0], self.head]).text)
+        net = entries(self.code.told(["diff-tree", *DIFF, bases[0], self.head]))
         hidden = tuple(path for _, path in net if path not in told)
         if hidden:
             newest = found[merges[-1]]

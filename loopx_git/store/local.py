@@ -91,9 +91,12 @@ class LocalPublisher:
 
     def _refuse_checked_out(self, ref: str) -> None:
         """Moving a branch that somebody has checked out would make their `git status` show changes."""
-        done = self.repository.git(["worktree", "list", "--porcelain", "-z"])
+        # Without -z, which git has since 2.36 only.
+        done = self.repository.git(["worktree", "list", "--porcelain"])
+        if done.code:
+            raise InvalidState(f"git cannot list the worktrees: {done.complaint}", hint="git worktree list")
         folder = ""
-        for line in done.text.split("\0"):
+        for line in done.text.split("\n"):
             if line.startswith("worktree "):
                 folder = line.removeprefix("worktree ")
             if line == f"branch {ref}":

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from loopx_git.errors import InvalidState
 from loopx_git.store.environment import unbent
 from loopx_git.store.itself import absolute
 
@@ -24,10 +25,13 @@ SAFE = (
     "-c", "color.ui=false",  # output is parsed
     "-c", "advice.objectNameWarning=false",
 )  # fmt: skip
-#: Most bytes of one stream that are kept; git has no reason to say more to us.
+#: Most bytes of an answer. A part of one is never handed on: what is missing from it could be what decides.
 OUTPUT_MAX = 64 * 1024 * 1024
-#: How long the rest of an ended process's output is read, in seconds, while something behind it goes on writing.
-_GRACE = 0.25
+#: Most bytes of standard error that are kept: it is words for people.
+_WORDS_MAX = 4 * 1024 * 1024
+#: More than any pipe holds: what an ended process has left in one is read up to here, and what something behind it
+#: goes on writing is not waited for.
+_PIPE_MAX = 4 * 1024 * 1024
 #: How long a command of the user's has, in seconds, to end by itself after the death of who ran it.
 _WATCH_GRACE = 5.0
 #: How often the end of a process is looked for where the system cannot tell of it, in seconds.
@@ -65,21 +69,26 @@ def git(
     stdin: bytes = b"",
     program: str = "git",
     options: Sequence[str] = SAFE,
+    most: int | None = None,
 ) -> Finished:
     """Run one git command to its end, or kill its whole process group after `timeout` seconds.
 
     `env` is the complete environment; nothing is inherited. A new session keeps ssh from asking on a terminal. A git
     that cannot be started has code 127. `options` precede the command; options other than SAFE serve only to find out
-    whether the user's hooks run.
+    whether the user's hooks run. Raises InvalidState when it says more than `most` bytes (None: OUTPUT_MAX).
     """
-    return run([program, *options, *args], cwd=cwd, env=unbent(env), timeout=timeout, stdin=stdin)
+    argv = [program, *options, *args]
+    what = f"{os.path.basename(program)} {args[0] if args else ''}"
+    return run(argv, cwd=cwd, env=unbent(env), timeout=timeout, stdin=stdin, most=most, what=what)
 
 
 def run(
-    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes = b""
+    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes = b"",
+    most: int | None = None, what: str = "",
 ) -> Finished:  # fmt: skip
-    """Run a program that belongs to git (ssh-keygen) to its end, as `git` does."""
+    """Run a program that belongs to git (ssh-keygen) to its end, as `git` does. `what` names it in messages."""
     program = argv[0]
+    most = OUTPUT_MAX if most is None else most
     try:
         process = subprocess.Popen(
             list(argv),
@@ -93,11 +102,17 @@ def run(
     except OSError as error:
         return Finished(127, b"", f"cannot run {program}: {error.strerror}".encode())
     try:
-        with _Pipes(process, stdin) as pipes:
+        with _Pipes(process, stdin, most) as pipes:
             ended = pipes.until_end(time.monotonic() + max(0.05, timeout))
             if not ended:
                 _kill(process)
             pipes.drain()
+    except _TooMuch:
+        _kill(process)
+        raise InvalidState(
+            f"{what or program} says more than {_size(most)}, and a part of it decides nothing",
+            hint="look at less at once: fewer paths, fewer commits, fewer refs",
+        ) from None
     except BaseException:
         _kill(process)
         raise
@@ -109,12 +124,20 @@ def run(
     return Finished(process.returncode, out, err)
 
 
+class _TooMuch(Exception):
+    """An answer has more bytes than there may be."""
+
+
+def _size(count: int) -> str:
+    return f"{count // 1048576} MiB" if count >= 1048576 else f"{count} bytes"
+
+
 class _Pipes:
     """What goes through the pipes of a process, until the process has ended: not until its pipes have. What it left
     behind (a shared ssh connection that stays open for the next command) may keep them open for hours."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes) -> None:
-        self.out, self.err = bytearray(), bytearray()
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, most: int) -> None:
+        self.out, self.err, self._most = bytearray(), bytearray(), most
         self._process, self._stdin = process, memoryview(stdin)
         self._selector = selectors.DefaultSelector()
         self._open: set[int] = set()
@@ -160,32 +183,39 @@ class _Pipes:
         return True
 
     def drain(self) -> None:
-        """Read what an ended process has left in its pipes: all of it lies there already."""
-        ends = time.monotonic() + _GRACE
-        while self._open and time.monotonic() < ends:
-            if not self._step(0.0):
-                return
+        """Read what an ended process has left in its pipes. All of it lies there already, so amounts bound this and
+        no time does: on a busy machine a time would cut the answer off."""
+        left = dict.fromkeys(self._open, _PIPE_MAX)
+        for number in sorted(left):
+            while left[number] > 0 and number in self._open:
+                try:
+                    left[number] -= self._read(number)
+                except BlockingIOError:
+                    break
 
-    def _step(self, seconds: float) -> bool:
-        """Wait at most so long for something to read or to write; whether anything was read."""
-        read = False
+    def _step(self, seconds: float) -> None:
+        """Wait at most so long for something to read or to write, and do it."""
         for key, _ in self._selector.select(seconds):
             number = key.fd
             if number in self._streams:
-                read = self._read(number) or read
+                self._read(number)
             elif number != self._end:
                 self._write(number)
-        return read
 
-    def _read(self, number: int) -> bool:
+    def _read(self, number: int) -> int:
+        """Read what lies there: how many bytes it was."""
         kept = self._streams[number]
         chunk = os.read(number, 65536)
         if not chunk:
             self._selector.unregister(number)
             self._open.discard(number)
-            return False
-        kept += chunk[: OUTPUT_MAX - len(kept)]
-        return True
+        elif kept is self.err:
+            kept += chunk[: _WORDS_MAX - len(kept)]
+        elif len(kept) + len(chunk) > self._most:
+            raise _TooMuch
+        else:
+            kept += chunk
+        return len(chunk)
 
     def _write(self, number: int) -> None:
         try:

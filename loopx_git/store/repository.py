@@ -117,7 +117,10 @@ class Repository:
             raise InvalidState(
                 f"{path} of {commit[:12]} cannot be read or is too large", hint=f"git show {commit[:12]}"
             )
-        return self.git(["cat-file", "blob", oid]).out
+        read = self.git(["cat-file", "blob", oid])
+        if read.code:
+            raise InvalidState(f"{path} of {commit[:12]} cannot be read: {read.complaint}", hint="git fsck")
+        return read.out
 
     def values(self, key: str) -> list[str]:
         """Every value of a configuration key. The last one is in force."""

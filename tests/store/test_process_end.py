@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from servers import clean_env
 
+from loopx_git.errors import InvalidState
+from loopx_git.store import process
 from loopx_git.store.process import git, run
 
 #: Long enough that a test which waits for it is seen to wait; a mended run never does.
@@ -108,3 +110,48 @@ def test_where_the_system_cannot_tell_of_the_end_it_is_looked_for(
     program = script(tmp_path / "program", f"{stays(left, '12')}\necho said; exit 3")
     done = run([program], cwd=str(tmp_path), env=clean_env(), timeout=LONG)
     assert (done.code, done.out, done.timed_out) == (3, b"said\n", False)
+
+
+def test_an_answer_that_is_too_large_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of it would be taken for the whole: the caller gets an error, and the process an end."""
+    endless = script(tmp_path / "endless", "echo $$ >pid\nexec yes")
+    monkeypatch.setattr(process, "OUTPUT_MAX", 100_000)
+    with pytest.raises(InvalidState, match="says more than 100000 bytes, and a part of it decides nothing"):
+        run([endless], cwd=str(tmp_path), env=clean_env(), timeout=LONG)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+    # Exactly as much as there may be is whole, and a caller may ask for more.
+    some = script(tmp_path / "some", "yes | head -c 100000")
+    assert len(run([some], cwd=str(tmp_path), env=clean_env(), timeout=LONG).out) == 100_000
+    more = script(tmp_path / "more", "yes | head -c 100001")
+    assert len(run([more], cwd=str(tmp_path), env=clean_env(), timeout=LONG, most=200_000).out) == 100_001
+    with pytest.raises(InvalidState, match="git version says more than 3 bytes"):
+        git(["version"], cwd=str(tmp_path), env=clean_env(), timeout=LONG, most=3)
+
+
+def test_many_words_of_complaint_are_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_WORDS_MAX", 1000)
+    program = script(tmp_path / "program", "yes | head -c 200000 >&2; echo said")
+    done = run([program], cwd=str(tmp_path), env=clean_env(), timeout=LONG)
+    assert (done.code, done.out, len(done.err)) == (0, b"said\n", 1000)
+
+
+def test_what_an_ended_process_left_is_read_whole_on_a_busy_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its end and our look any time may pass."""
+    program = script(tmp_path / "program", "yes | head -c 60000; yes | head -c 60000 >&2")
+    now, drain = [0.0], process._Pipes.drain
+
+    def later(pipes: process._Pipes) -> None:
+        monkeypatch.setattr(process.time, "monotonic", lambda: now.append(now[-1] + 1000) or now[-1])
+        drain(pipes)
+
+    def nothing(pipes: process._Pipes, ends: float) -> bool:
+        pipes._process.wait()
+        return True
+
+    monkeypatch.setattr(process._Pipes, "until_end", nothing)
+    monkeypatch.setattr(process._Pipes, "drain", later)
+    done = run([program], cwd=str(tmp_path), env=clean_env(), timeout=LONG)
+    assert (len(done.out), len(done.err)) == (60_000, 60_000)

@@ -57,4 +57,6 @@ def _kind(repository: Repository, folder: str, theirs: frozenset[str]) -> Manage
 def is_tracked(repository: Repository, path: str) -> bool:
     """Whether git tracks a file, or anything in a folder."""
     done = repository.git(["--literal-pathspecs", "ls-files", "-z", "--", path], at_top=True)
+    if done.code:
+        raise InvalidState(f"git cannot say whether it tracks {path}: {done.complaint}", hint="git status")
     return bool(done.out)
