@@ -192,10 +192,4 @@ class Interrupted(LoopXError):
     code = 130
 
 
-BY_CODE: Mapping[int, type[LoopXError]] = {
-    cls.code: cls
-    for cls in (
-        UsageError, InternalError, NotInitialised, HeldByAnother, NotYourClaim, Contention, RemoteFailure,
-        NotAllowed, InvalidState, NotFound, OutcomeUnknown, CheckFailed, Interrupted,
-    )
-}  # fmt: skip
+BY_CODE: Mapping[int, type[LoopXError]] = {cls.code: cls for cls in LoopXError.__subclasses__()}

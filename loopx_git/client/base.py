@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -29,6 +29,7 @@ from loopx_git.errors import (
     NotYourClaim,
     RemoteFailure,
 )
+from loopx_git.store.lock import read_file, write_file
 
 if TYPE_CHECKING:
     from loopx_git.ledger.snapshot import TreeSnapshot
@@ -200,16 +201,12 @@ class BaseClient:
                 raise
             answer = place.submit(replace(job, limits=Limits(budget=self.connection.left)))
         if answer.tip is not None:
-            # Fresh is what is known here: a tip that could not be noted is read again.
-            known = ledger.tip() == answer.tip
-            keeps: list[Callable[[], None]] = [self._stamp] if known else []
-            keeps.append(partial(self._pin, answer.tip))
-            for keep in keeps:
-                if answer.wrote:
-                    # What landed stands, whether or not this clone can note it.
-                    noted(ledger.notes, keep)
-                else:
-                    keep()
+            remember = partial(self._remember, answer.tip)
+            if answer.wrote:
+                # What landed stands, whether or not this clone can note it.
+                noted(ledger.notes, remember)
+            else:
+                remember()
         return answer
 
     def confirm(self, answer: SubmitResult, actor: Actor) -> None:
@@ -262,16 +259,11 @@ class BaseClient:
         ago = now - status.st_mtime
         if not 0.0 <= ago <= _NO_LOOK or now - self._age() > status.st_mtime:
             return None
-        from loopx_git.store.lock import read_file
-
         why = (read_file(self._failed_path, _REASON_MAX) or b"").decode("utf-8", "replace")
         return f"the remote could not be read {ago:.0f} s ago ({why})"
 
     def _note_failed_look(self, why: str) -> None:
-        """For the next readers of this clone. One that cannot be noted is looked for again: nothing else depends on
-        it, and a clone that can only be read raises nothing."""
-        from loopx_git.store.lock import write_file
-
+        """Store the failure for the next readers of this clone. Where it cannot be stored, they look again."""
         now = self.connection.overrides.clock.wall().timestamp()
         with suppress(OSError, InvalidState):
             write_file(self._failed_path, why.encode("utf-8", "replace")[:_REASON_MAX])
@@ -286,6 +278,13 @@ class BaseClient:
             raise InvalidState(f"cannot write {path}: {error.strerror}", hint=f"ls -l {path}") from None
         os.close(handle)
         os.utime(path, (now, now), follow_symlinks=False)
+
+    def _remember(self, tip: str) -> None:
+        """Note a tip that was just read or written. Fresh is what is known here: what could not be noted is read
+        again."""
+        if self.connection.ledger.tip() == tip:
+            self._stamp()
+        self._pin(tip)
 
     def _pin(self, tip: str) -> None:
         """At the first success: remember remote, ref, ledger and home."""

@@ -127,7 +127,7 @@ def _code(client: BaseClient, rev: str, to: str | None) -> CodePush:
     """The commit and the full name of its branch."""
     if rev.startswith("-"):
         raise UsageError(f"{rev[:60]!r} names no commit", hint="--rev REVISION")
-    oid = _ask(client, ["rev-parse", "--verify", "--quiet", f"{rev}^{{commit}}"])
+    oid = client.connection.repository.resolve(rev)
     if oid is None:
         raise UsageError(f"{rev[:60]!r} names no commit here", hint="--rev REVISION")
     if to is None:

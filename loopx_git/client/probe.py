@@ -124,11 +124,11 @@ class Probe:
         took = clock.counting() - started
         yield Check("create", "ok", f"a {self._kind} can be made, {self._beside}* ({took * 1000:.0f} ms)")
         self._push(f"--force-with-lease={self._ref}:{first}", "--", f"{second}:{self._ref}")
-        yield self._verdict("fast-forward", self._at(self._ref) == second, "a fast-forward passes",
+        yield _verdict("fast-forward", self._at(self._ref) == second, "a fast-forward passes",
                             "a fast-forward is refused", "allow pushes to the coordination ref")  # fmt: skip
         self._push(f"--force-with-lease={self._ref}:{first}", "--", f"{rival}:{self._ref}")
         self._push(f"--force-with-lease={self._ref}:", "--", f"{other}:{self._ref}")
-        yield self._verdict("compare-and-swap", self._at(self._ref) == second,
+        yield _verdict("compare-and-swap", self._at(self._ref) == second,
                             "a push that expects another tip is refused",
                             "A PUSH THAT EXPECTS ANOTHER TIP PASSES: claims are not safe on this remote",
                             "use another remote: git config loopx.remote NAME")  # fmt: skip
@@ -137,32 +137,27 @@ class Probe:
         if not self._branch:
             return
         self._push("--", f"{first}:{self._custom}")
-        custom = self._at(self._custom) == first
-        text = "can be made" if custom else "are not taken or not shown: the coordination ref must be a branch"
-        yield Check("custom ref", "ok" if custom else "warn", f"refs beside branches {text}")
-
-    def _verdict(self, name: str, holds: bool, good: str, bad: str, command: str) -> Check:
-        return Check(name, "ok", good) if holds else Check(name, "fail", bad, command)
+        yield _verdict("custom ref", self._at(self._custom) == first, "refs beside branches can be made",
+                       "refs beside branches are not taken or not shown: the coordination ref must be a branch", "",
+                       "warn")  # fmt: skip
 
     def _atomic(self, first: str, second: str) -> Check:
         """One ref that could be made and one whose lease is wrong: nothing must move."""
         lease = f"--force-with-lease={self._ref}:{first}"
         self._push("--atomic", lease, "--", f"{first}:{self._second}", f"{first}:{self._ref}")
-        if self._at(self._second) is None and self._at(self._ref) == second:
-            return Check("atomic", "ok", "several refs move together or not at all: land is safe")
-        return Check("atomic", "warn", "several refs do not move as one: land cannot be used here",
-                     "land needs --atomic; complete and merge one after the other")  # fmt: skip
+        return _verdict("atomic", self._at(self._second) is None and self._at(self._ref) == second,
+                        "several refs move together or not at all: land is safe",
+                        "several refs do not move as one: land cannot be used here",
+                        "land needs --atomic; complete and merge one after the other", "warn")  # fmt: skip
 
     def _harm(self, first: str, second: str) -> Iterator[Check]:
         """What the remote should refuse: going back, and deletion."""
         self._push("--force", "--", f"{first}:{self._ref}")
-        forced = self._at(self._ref) != second
-        rewritten = Check("force", "warn", "a forced push passes: history can be rewritten", self._recipe)
-        yield rewritten if forced else Check("force", "ok", "a forced push is refused")
+        yield _verdict("force", self._at(self._ref) == second, "a forced push is refused",
+                       "a forced push passes: history can be rewritten", self._recipe, "warn")  # fmt: skip
         self._push("--", f":{self._ref}")
-        gone = self._at(self._ref) is None
-        yield Check("delete", "warn", f"a {self._kind} can be deleted", self._recipe) if gone else Check(
-            "delete", "ok", f"a {self._kind} cannot be deleted")  # fmt: skip
+        yield _verdict("delete", self._at(self._ref) is not None, f"a {self._kind} cannot be deleted",
+                       f"a {self._kind} can be deleted", self._recipe, "warn")  # fmt: skip
 
     def _clean(self) -> Iterator[Check]:
         refs = (self._ref, self._second, self._custom)
@@ -182,3 +177,7 @@ class Probe:
         elif left:
             yield Check("clean-up", "warn", f"the remote lets nothing be deleted; left behind: {', '.join(left)}",
                         "its administrator may remove that ref")  # fmt: skip
+
+
+def _verdict(name: str, holds: bool, good: str, bad: str, command: str, level: str = "fail") -> Check:
+    return Check(name, "ok", good) if holds else Check(name, level, bad, command)

@@ -69,7 +69,9 @@ def publish(client: BaseClient) -> dict[str, Any]:
         raise InvalidState(f"the ledger's ref is {pin.ref}", hint=f"git config loopx.ref {pin.ref}")
     with locked(repository.home, connection.left):
         publisher, objects = connection.open_remote()
-        local = _local_tip(client, pin.ref)
+        local = repository.resolve(pin.ref)
+        if local is None:
+            raise InvalidState(f"{pin.ref} is not in this repository any more", hint="git branch --all")
         args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repository.common_dir]
         copied = publisher.own.git([*args, f"+{pin.ref}:refs/loopx/published"], connection.left)
         if copied.code:
@@ -108,10 +110,3 @@ def not_taken(what: str, pushed: Pushed) -> LoopXError:
     return RemoteFailure(
         f"{what} did not take it: {pushed.said}", hint="git ls-remote; then run the same command again"
     )
-
-
-def _local_tip(client: BaseClient, ref: str) -> str:
-    tip = client.connection.repository.resolve(ref)
-    if tip is None:
-        raise InvalidState(f"{ref} is not in this repository any more", hint="git branch --all")
-    return tip

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.exit_policy import ExitPolicy, Outcome, apply_exit_policy, parse
 from loopx_git.client.supervise import GRACE, Inbox, exported, supervise, todo_file
-from loopx_git.client.take import Taken, known, preview, take
+from loopx_git.client.take import Taken, known, take
 from loopx_git.client.todos import Todos
-from loopx_git.client.worktree import UnusableWorktree, Worktree, clear
-from loopx_git.client.worktrees import Worktrees, must_exist, none_prepared
+from loopx_git.client.worktree import UnusableWorktree, Worktree, Worktrees, clear, must_exist, none_prepared
 from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import Contention, LoopXError, NotAllowed, NotFound, UsageError
 
@@ -84,7 +83,7 @@ def _of(
     way_on = "git loopx run --todo-id {todo} --resume -- COMMAND ARGUMENTS..."
     view = None if places.makes else known(client, todo_id, goal)
     if view is None:
-        view = preview(client, todo_id, way_on=way_on, **who)
+        view = take(client, todo_id, way_on=way_on, dry_run=True, **who).view
     try:
         places.must(view)
     except Contention as busy:

@@ -27,56 +27,35 @@ class Taken:
 
 def take(
     client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str,
-    ttl: Ttl, resume: bool, way_on: str,
+    ttl: Ttl, resume: bool, way_on: str, dry_run: bool = False,
 ) -> Taken:  # fmt: skip
     """Claim the todo for `session`.
 
     A claim that the caller's own session already holds (by `todo claim`) is renewed instead, under the same epoch. A
     claim of another session of the same agent stays, unless `resume`; HeldByAnother then names the way on, from the
-    template `way_on` over {todo}.
+    template `way_on` over {todo}. `dry_run` writes nothing: it raises what would be raised at the current tip.
     """
     own = _own_session(client, todo_id, goal_id, agent_id)
     if own is not None:
         try:
-            return _gone_on(client, todo_id, goal_id, agent_id, own, ttl)
+            return _renewed(client, todo_id, goal_id, agent_id, own, ttl, dry_run)
         except NotYourClaim:
             # It was, by what was known here; what the claim now says is about the tip just read.
             own = None
     try:
         view = Todos(client).claim(
-            todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, exclusive=True
-        )
+            todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, exclusive=True,
+            dry_run=dry_run,
+        )  # fmt: skip
     except HeldByAnother as error:
         own = _own_session(client, todo_id, goal_id, agent_id)
         if own is None:
             raise explained(error, _name(client, agent_id), way_on) from None
-        return _gone_on(client, todo_id, goal_id, agent_id, own, ttl)
-    if not view.acquired:
+        return _renewed(client, todo_id, goal_id, agent_id, own, ttl, dry_run)
+    if not view.acquired and not dry_run:
         # The session was given by name, or a transfer left it open: the renewal binds it.
-        return _gone_on(client, todo_id, goal_id, agent_id, session, ttl)
+        return _renewed(client, todo_id, goal_id, agent_id, session, ttl, dry_run)
     return Taken(view, session, True)
-
-
-def preview(
-    client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str,
-    ttl: Ttl, resume: bool, way_on: str,
-) -> TodoView:  # fmt: skip
-    """The todo, if `take` would get it at the current tip; raises the errors of `take` otherwise.
-
-    Nothing is written.
-    """
-    if _own_session(client, todo_id, goal_id, agent_id) is None:
-        try:
-            return Todos(client).claim(
-                todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, exclusive=True,
-                dry_run=True,
-            )  # fmt: skip
-        except HeldByAnother as error:
-            if _own_session(client, todo_id, goal_id, agent_id) is None:
-                raise explained(error, _name(client, agent_id), way_on) from None
-    found = known(client, todo_id, goal_id)
-    assert found is not None
-    return found
 
 
 def known(client: BaseClient, todo_id: str, goal_id: str | None) -> TodoView | None:
@@ -101,10 +80,11 @@ def _name(client: BaseClient, agent_id: str | None) -> str | None:
     return agent_id or client.connection.settings.agent
 
 
-def _gone_on(
-    client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: Ttl
+def _renewed(
+    client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: Ttl, dry_run: bool
 ) -> Taken:
-    renew(client, todo_id, ttl=ttl, agent_id=agent_id, session=session)
+    if not dry_run:
+        renew(client, todo_id, ttl=ttl, agent_id=agent_id, session=session)
     view = known(client, todo_id, goal_id)
     assert view is not None
     return Taken(view, session, False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.loop_state import LoopView, claim_task, loop_actor, loop_view
 from loopx_git.client.supervise import Inbox, exported, supervise, todo_file
-from loopx_git.client.worktrees import must_exist
+from loopx_git.client.worktree import must_exist
 from loopx_git.core import resolve
 from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held

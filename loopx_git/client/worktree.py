@@ -1,17 +1,21 @@
-"""Where a command works: the folder it was started in, or a branch or worktree named after the todo."""
+"""Where a command works: the folder it was started in, or a branch or worktree named after the todo.
+
+A branch or worktree is prepared before the claim, for one runner of the clone at a time.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from contextlib import suppress
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from loopx_git.client.config import DEFAULT_REF
-from loopx_git.errors import LoopXError, NotAllowed
-from loopx_git.store.lock import make_folder, write_file
+from loopx_git.errors import About, Contention, LoopXError, NotAllowed, NotFound, UsageError
+from loopx_git.store.lock import locked, make_folder, write_file
 from loopx_git.store.process import Finished
 from loopx_git.store.system import system_errors
 
@@ -46,22 +50,21 @@ class Worktree:
 
 
 def prepare(client: BaseClient, view: TodoView, *, branch: bool, worktree: bool) -> Worktree:
-    """Make the requested branch or worktree, or raise BadPlace and leave nothing behind.
+    """Make the requested branch or worktree, or raise UnusableWorktree and leave nothing behind.
 
     A branch that the todo records is used; otherwise a new branch begins at HEAD. What the user has checked out is
     never changed: a branch is checked out only in a worktree of this repository.
     """
     if not branch and not worktree:
         return Worktree(client.connection.repository.cwd)
-    desk = _Desk(client, view)
+    begun = _Preparation(client, view)
     try:
-        return desk.worktree() if worktree else desk.branch()
-    except UnusableWorktree:
-        withdraw(client, desk.place)
-        raise
+        return begun.worktree() if worktree else begun.branch()
     except LoopXError as error:
-        withdraw(client, desk.place)
-        raise desk.bad(error.message, error.hint) from None
+        withdraw(client, begun.place)
+        if isinstance(error, UnusableWorktree):
+            raise
+        raise begun.bad(error.message, error.hint) from None
 
 
 def withdraw(client: BaseClient, place: Worktree) -> bool:
@@ -104,13 +107,13 @@ def worktrees(client: BaseClient) -> str:
     return os.path.normpath(os.path.join(main, chosen))
 
 
-class _Desk:
-    """One place being prepared; `place` is what there is of it so far."""
+class _Preparation:
+    """One branch or worktree being prepared; `place` is what there is of it so far."""
 
     def __init__(self, client: BaseClient, view: TodoView) -> None:
-        self.client, self.view = client, view
+        self.client, self.view, self.repository = client, view, client.connection.repository
         self.folder = os.path.join(worktrees(client), view.id)
-        self.place = Worktree(client.connection.repository.cwd)
+        self.place = Worktree(self.repository.cwd)
 
     def bad(self, why: str, hint: str) -> UnusableWorktree:
         return UnusableWorktree(why, hint=hint, about={"todo_id": self.view.id, "folder": self.place.folder})
@@ -120,11 +123,11 @@ class _Desk:
         client, recorded = self.client, self.view.todo.branch
         name = recorded or self._name()
         self.place = replace(self.place, branch=name)
-        if self._oid(f"refs/heads/{name}") is not None:
+        if self.repository.resolve(f"refs/heads/{name}") is not None:
             return self.place
         remote = client.connection.settings.remote
-        start = self._oid(f"refs/remotes/{remote}/{name}") if recorded else None
-        start = start or self._oid("HEAD")
+        start = self.repository.resolve(f"refs/remotes/{remote}/{name}") if recorded else None
+        start = start or self.repository.resolve("HEAD")
         if start is None:
             raise self.bad(f"the branch {name} cannot be made: HEAD has no commit yet", "git commit")
         done = _git(client, ["branch", "--no-track", "--", name, start])
@@ -168,12 +171,12 @@ class _Desk:
     def _standing(self, name: str) -> Worktree:
         """Use the folder that is where the worktree belongs, if it is a worktree of this repository on the todo's
         branch. Refuse anything else. The folder is never changed here."""
-        folder, repository = self.folder, self.client.connection.repository
+        folder = self.folder
         look = f"look at it: ls -la {shlex.quote(folder)}"
         if os.path.islink(folder) or not os.path.isdir(folder):
             raise self.bad(f"{folder} cannot be used: it is not a folder", look)
         top, common = self._inside("--show-toplevel"), self._inside("--git-common-dir")
-        mine = os.path.realpath(repository.common_dir)
+        mine = os.path.realpath(self.repository.common_dir)
         if not top or os.path.realpath(top) != os.path.realpath(folder) or os.path.realpath(common) != mine:
             raise self.bad(f"{folder} cannot be used: it is not a worktree of this repository", look)
         head = _git(self.client, ["symbolic-ref", "--quiet", "HEAD"], folder=folder).text.strip()
@@ -207,11 +210,6 @@ class _Desk:
                 return name
         raise self.bad(f"{self.view.id} makes no branch name", f"git loopx todo update {self.view.id} --branch NAME")
 
-    def _oid(self, name: str) -> str | None:
-        """The commit that a name stands for, or None."""
-        found = _git(self.client, ["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]).text.strip()
-        return found if re.fullmatch("[0-9a-f]{40}", found) else None
-
     def _inside(self, what: str) -> str:
         """What git says of the folder, absolute; "" where it says nothing."""
         done = _git(self.client, ["rev-parse", "--path-format=absolute", what], folder=self.folder)
@@ -222,3 +220,132 @@ def _git(client: BaseClient, args: list[str], *, folder: str | None = None) -> F
     """A local git command in the user's repository, or in the worktree at `folder`; neither the folder nor the index
     that a hook names is meant."""
     return client.connection.repository.seen_from(folder).git(args, timeout=600)
+
+
+class NonePrepared(NotAllowed):
+    """The branch or worktree of every todo that is left cannot be prepared."""
+
+
+class Worktrees:
+    """Prepares the branch or worktree of one todo after the other, until one is claimed.
+
+    `passed` has each todo that cannot be prepared, with the reason; the caller may keep it over many runs. `at` is
+    what is ready; it belongs to this runner and its command until `close`.
+    """
+
+    def __init__(
+        self, client: BaseClient, program: str, *, branch: bool, worktree: bool, passed: dict[str, UnusableWorktree],
+        say: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._client, self._program, self._say = client, program, say
+        self._branch, self._worktree = branch, worktree
+        self.passed = passed
+        #: Todos that another runner of this clone works on.
+        self._busy: set[str] = set()
+        self._lock: AbstractContextManager[int] | None = None
+        self.handle = -1
+        self.at: Worktree | None = None
+
+    @property
+    def makes(self) -> bool:
+        """Whether a place is made at all."""
+        return self._branch or self._worktree
+
+    # -- for the choice of the next todo
+
+    @property
+    def without(self) -> frozenset[str]:
+        return frozenset(self.passed) | self._busy
+
+    def ready(self, view: TodoView) -> bool:
+        try:
+            self.must(view)
+        except Contention:
+            self._busy.add(view.id)
+            return False
+        except UnusableWorktree as error:
+            self.passed[view.id] = error
+            self._say(f"{view.id} is passed over: {error.message}; next: {error.hint}")
+            return False
+        return True
+
+    def withdraw(self) -> None:
+        place, self.at = self.at, None
+        if place is not None and not withdraw(self._client, place):
+            self._say(f"{place.folder} stays: there is something in it that is not committed")
+        self.close()
+
+    # -- for one todo
+
+    def must(self, view: TodoView) -> None:
+        """Prepare this todo. Raises UnusableWorktree, or Contention while another runner of the clone works on it."""
+        folder = os.path.join(self._client.connection.repository.home, "runs")
+        lock = locked(folder, 0.0, f"run of {view.id} in this clone", name=view.id, stays=False)
+        self.handle = lock.__enter__()
+        self._lock = lock
+        try:
+            self.at = prepare(self._client, view, branch=self._branch, worktree=self._worktree)
+            self._find_program(view, self.at)
+        except BaseException:
+            self.withdraw()
+            raise
+
+    def settled(self, view: TodoView) -> Worktree:
+        """The place of the claimed todo. It is prepared again if the todo now records another branch."""
+        assert self.at is not None
+        recorded = view.todo.branch
+        if self.at.branch is not None and recorded not in (None, self.at.branch):
+            self.withdraw()
+            self.must(view)
+        return self.at
+
+    def _find_program(self, view: TodoView, place: Worktree) -> None:
+        """A command that is named by a path must be there, seen from where it will work."""
+        if "/" not in self._program:
+            return
+        found = os.path.join(place.folder, self._program)
+        if os.path.isfile(found) and os.access(found, os.X_OK):
+            return
+        why = "is not there" if not os.path.exists(found) else "cannot be executed"
+        raise UnusableWorktree(
+            f"{self._program} {why} in {place.folder} (branch {place.branch})",
+            hint=f"commit it on that branch, or name it by its full path; look: git log --oneline {place.branch}",
+            about={"todo_id": view.id, "folder": place.folder},
+        )
+
+    def close(self) -> None:
+        """Let another runner of this clone have the todo."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.__exit__(None, None, None)
+
+
+def none_prepared(passed: dict[str, UnusableWorktree], why: NotFound | None = None, done: int = 0) -> NonePrepared:
+    """The end of a run that passed todos over."""
+    first = next(iter(passed.values()))
+    more = f" and {len(passed) - 1} more" if len(passed) > 1 else ""
+    worked = "no todo was worked on" if not done else f"{done} todos were worked on"
+    about: About = {} if why is None else why.about
+    about["passed_over"] = [
+        {"todo_id": todo, "folder": error.about["folder"], "why": error.message} for todo, error in passed.items()
+    ]
+    return NonePrepared(
+        f"{worked}; passed over, since its place cannot be prepared: {next(iter(passed))}{more}: {first.message}",
+        hint=first.hint,
+        about=about,
+    )
+
+
+def must_exist(client: BaseClient, program: str, *, here: bool) -> None:
+    """Raise UsageError for a command that does not exist, before anything is claimed.
+
+    `here`: it will run in the folder where the runner was started. Otherwise a relative path is looked up later.
+    """
+    connection = client.connection
+    if "/" not in program:
+        there = shutil.which(program, path=connection.env.get("PATH")) is not None
+    else:
+        found = os.path.join(connection.repository.cwd, program)
+        there = not (here or os.path.isabs(program)) or (os.path.isfile(found) and os.access(found, os.X_OK))
+    if not there:
+        raise UsageError(f"there is no command {program!r}", hint="git loopx run --next -- COMMAND ARGUMENTS...")

@@ -48,8 +48,8 @@ def load(path: str) -> dict[str, Any] | None:
 def parsed(path: str, limit: int, build: Callable[[Any], T], what: str = "") -> T | None:
     """What `build` makes of the JSON of a file whose content counts; None where there is no file.
 
-    Raises InvalidState that names the file, with `what` before its path, when it has more than `limit` bytes, is no
-    plain file or no JSON, or when `build` cannot make anything of it.
+    Raises InvalidState that names the file, with `what` before its path, when it has more than `limit` bytes, when it
+    is not a plain file or not JSON, or when `build` cannot make anything of it.
     """
     from loopx_git.errors import InvalidState
     from loopx_git.store.lock import read_file

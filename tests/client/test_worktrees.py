@@ -13,8 +13,7 @@ from clones import PROGRAM, Clone, World, populate
 
 from loopx_git.client.client import Client
 from loopx_git.client.views import TodoView
-from loopx_git.client.worktree import prepare, withdraw
-from loopx_git.client.worktrees import Worktrees
+from loopx_git.client.worktree import Worktrees, prepare, withdraw
 
 
 def places(clone: Clone) -> Path:

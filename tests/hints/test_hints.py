@@ -58,7 +58,7 @@ LEFT: dict[Key, str] = {
     ("client/recovery.py", "git config loopx.ref {}"): "a ledger without a remote that moves; tests/environment",
     ("store/remote.py", "git config loopx.ref refs/heads/{}"): "a branch in the way; tests/environment",
     ("client/probe.py", "git ls-remote {}"): "a remote that fails in the middle of a probe; tests/review",
-    ("client/worktrees.py", "git log --oneline {}"): "a branch that cannot be removed; tests/running",
+    ("client/worktree.py", "git log --oneline {}"): "a branch that cannot be removed; tests/running",
     ("client/doctor.py", "git -C {} fsck"): "a coord.git that was set aside; tests/environment/test_damaged_coord.py",
     ("client/doctor.py", "git remote get-url --all {}"): "a remote with two URLs; tests/client/test_doctor.py",
     ("core/conditions.py", "git loopx peer show {}"): "of suggestions only: a claim is refused before, by plan_todo",

@@ -7,8 +7,7 @@ import click
 from loopx_git.cli.command_context import CommandContext, command, duration
 from loopx_git.cli.output import safe
 from loopx_git.cli.supervising import STOPS, end_with, listening, pause, seconds
-from loopx_git.client.worktree import UnusableWorktree
-from loopx_git.client.worktrees import NonePrepared, none_prepared
+from loopx_git.client.worktree import NonePrepared, UnusableWorktree, none_prepared
 from loopx_git.errors import NotFound, UsageError
 
 
