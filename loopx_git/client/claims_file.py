@@ -14,9 +14,10 @@ from loopx_git.store.state_file import load, read_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
     from typing import Any
 
-    from loopx_git.core.lease import Clocks, Lease
+    from loopx_git.core.lease import Clocks
     from loopx_git.ledger.snapshot import TreeSnapshot
 
 NAME = "claims.json"
@@ -80,12 +81,13 @@ def claims_at(snapshot: TreeSnapshot, clocks: Clocks) -> tuple[list[dict[str, An
     `late_at` when its holder must stop by the wall clock. `tests` has (folder, expression, pattern) of its scope
     and is null for a claim without one; the expression is null where only the pattern itself decides.
     """
-    from loopx_git.core.lease import Lease
+    from loopx_git.core.claim import abandoned_at
+    from loopx_git.core.lease import Lease, lapses_at, late_at
     from loopx_git.errors import InvalidState
 
     claims: list[dict[str, Any]] = []
     unreadable: list[str] = []
-    seen: dict[str, float | None] = {}
+    abandoned: dict[str, datetime | None] = {}
     for goal in snapshot.goal_ids():
         for record in snapshot.records(goal):
             if isinstance(record, InvalidState):
@@ -98,6 +100,11 @@ def claims_at(snapshot: TreeSnapshot, clocks: Clocks) -> tuple[list[dict[str, An
                 # One unreadable todo is unusable and no other: the claim covers nothing, and that is said.
                 unreadable.append(error.message)
                 continue
+            lapses = lapses_at(record, clocks, snapshot.policy.claims_skew)
+            if record.ttl_s is None:
+                if record.holder not in abandoned:
+                    abandoned[record.holder] = abandoned_at(record.holder, snapshot, clocks)
+                lapses = abandoned[record.holder]
             claims.append({
                 "todo": record.todo,
                 "title": todo.title,
@@ -105,11 +112,15 @@ def claims_at(snapshot: TreeSnapshot, clocks: Clocks) -> tuple[list[dict[str, An
                 "holder": record.holder,
                 "session": record.session,
                 "ttl_s": record.ttl_s,
-                "lapses_at": _lapses_at(record, snapshot, clocks, seen),
-                "late_at": _late_at(record),
+                "lapses_at": _seconds(lapses),
+                "late_at": _seconds(late_at(record)),
                 "tests": tests_of(todo.scope) if todo.scope else None,
             })  # fmt: skip
     return claims, unreadable
+
+
+def _seconds(when: datetime | None) -> float | None:
+    return None if when is None else when.timestamp()
 
 
 def tests_of(patterns: tuple[str, ...]) -> list[list[str | None]]:
@@ -117,36 +128,3 @@ def tests_of(patterns: tuple[str, ...]) -> list[list[str | None]]:
     from loopx_git.core import scope
 
     return [[scope.folder(pattern), scope.expression(pattern), pattern] for pattern in patterns]
-
-
-def _lapses_at(lease: Lease, snapshot: TreeSnapshot, clocks: Clocks, seen: dict[str, float | None]) -> float | None:
-    """The moment at which `core.claim.state_of` begins to say lapsed, if nobody writes anything until then."""
-    from loopx_git.core.claim import last_seen
-    from loopx_git.core.peer import PeerKind
-    from loopx_git.core.times import after
-
-    assert lease.holder is not None and lease.renewed_at is not None
-    skew, limit = snapshot.policy.claims_skew, snapshot.policy.peers_stale_after
-    if lease.ttl_s is not None:
-        start = lease.renewed_at
-        if start > after(clocks.now, skew):
-            start = clocks.first_seen.get(lease.stamp, clocks.now)
-        return after(start, lease.ttl_s + skew).timestamp()
-    if lease.holder not in seen:
-        peer = snapshot.peer(lease.holder)
-        rests = peer is None or limit is None or peer.kind is PeerKind.LOOP
-        seen[lease.holder] = (
-            None
-            if rests or peer is None or limit is None
-            else after(last_seen(peer, snapshot, clocks), limit).timestamp()
-        )
-    return seen[lease.holder]
-
-
-def _late_at(lease: Lease) -> float | None:
-    from loopx_git.core.lease import margin
-    from loopx_git.core.times import after
-
-    if lease.ttl_s is None or lease.renewed_at is None:
-        return None
-    return after(lease.renewed_at, lease.ttl_s - margin(lease.ttl_s)).timestamp()

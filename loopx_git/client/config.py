@@ -19,6 +19,8 @@ DEFAULT_REF = "refs/heads/loopx/coord"
 #: The remote `.` is this repository itself, as in git's own branch.<name>.remote.
 HERE = "."
 FILE = ".loopx/config.toml"
+#: Which keys belong to which agents.
+SIGNERS = ".loopx/allowed_signers"
 _SIZE_MAX = 65536
 #: Keys of .loopx/config.toml: table -> key -> type.
 KEYS: Mapping[str, Mapping[str, type]] = {
@@ -45,7 +47,7 @@ class Settings:
              git configuration says it (that settles a move)
     timeout  the time budget of one command, in seconds
     max_age  seconds after which a read fetches first
-    on_exit  how `run` settles by exit code, as the user writes it ("": by the default alone)
+    on_exit  how `run` ends the claim by exit code, as the user writes it ("": by the default alone)
     """
 
     remote: str

@@ -238,6 +238,20 @@ class Connection:
 
         return signer(self.repository, env)
 
+    def reviewed(self, path: str) -> tuple[bytes | None, str]:
+        """(a file of the remote's default branch as last fetched, the revision that was read).
+
+        Without a remote it is the default branch here. None: the branch, or the file on it, does not exist.
+        """
+        names, remote = ["refs/heads/main", "refs/heads/master", "HEAD"], self.settings.remote
+        if remote != HERE:
+            names = [f"refs/remotes/{remote}/{name}" for name in ("HEAD", "main", "master")]
+        for name in names:
+            commit = self.repository.resolve(name)
+            if commit is not None:
+                return self.repository.file_at(commit, path), name
+        return None, "no code branch"
+
     def store_pin(self, ledger: str) -> None:
         """Store where coordination is, at the first success."""
         settings = self.settings

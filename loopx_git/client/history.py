@@ -109,11 +109,11 @@ class History:
         return Verification(len(oids), findings, tip, oids[0], complete)
 
     def _unproven(self, oids: Sequence[str]) -> list[dict[str, str]]:
-        from loopx_git.client.code_branch import SIGNERS, reviewed
+        from loopx_git.client.config import SIGNERS
         from loopx_git.store.signatures import Verifier
 
         connection = self._client.connection
-        verifier = Verifier(connection.ledger.objects, connection.env, reviewed(self._client, SIGNERS)[0])
+        verifier = Verifier(connection.ledger.objects, connection.env, connection.reviewed(SIGNERS)[0])
         found = [(oid, verifier.why_not(oid)) for oid in oids]
         return [{"commit": oid, "rule": "signature", "message": why} for oid, why in found if why]
 

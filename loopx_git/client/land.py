@@ -197,7 +197,7 @@ def _track(client: BaseClient, code: CodePush) -> None:
     if connection.settings.remote == HERE:
         return
     name = f"refs/remotes/{connection.settings.remote}/{code.branch}"
-    old = _ask(client, ["rev-parse", "--verify", "--quiet", name])
+    old = connection.repository.resolve(name)
     if old is not None and old != code.oid:
         _ask(client, ["update-ref", "-m", "loopx land", name, code.oid, old])
 

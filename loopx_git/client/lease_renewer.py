@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.news import news
 from loopx_git.client.renewal import renew
-from loopx_git.core.lease import Ended, Lease, margin
-from loopx_git.errors import Contention, InvalidState, LoopXError, NotYourClaim, OutcomeUnknown, RemoteFailure
+from loopx_git.core.lease import Ended, Lease, late_at, margin
+from loopx_git.errors import About, Contention, InvalidState, LoopXError, NotYourClaim, OutcomeUnknown, RemoteFailure
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
     from loopx_git.client.views import News
 
-#: A claim without a time bound is renewed so often, in seconds: its peer shall not be taken for gone.
+#: Seconds between two renewals of a claim without a time bound, so that its peer does not go stale.
 UNBOUND_EVERY = 3600.0
 #: Endings that only the holder itself can have brought about without raising the epoch.
 _OWN_ENDINGS = frozenset({Ended.RELEASED, Ended.COMPLETED, Ended.SUPERSEDED, Ended.CANCELLED})
@@ -61,7 +61,7 @@ class LeaseRenewer:
     def lost(self) -> NotYourClaim | None:
         """Why the claim is lost; None while it is held, and after its own session ended it."""
         if self._lost is None and not self.settled and self._now() > self._until:
-            self.lose(self._past_deadline())
+            self.lose(self._over("could not be renewed and is past its deadline", {"epoch": self.lease.epoch}))
         return self._lost
 
     def checkpoint(self) -> None:
@@ -108,7 +108,11 @@ class LeaseRenewer:
         except (*_UNKNOWN, InvalidState):
             return
         if (record.holder, record.session, record.epoch) != (self.lease.holder, self._session, self.lease.epoch):
-            self._ended(client or self._client, self._gone(record), record)
+            whose = f"{record.holder} holds it" if record.holder else "nobody holds it"
+            over = self._over(
+                f"is over: {whose} (epoch {record.epoch})", {"holder": record.holder, "epoch": record.epoch}
+            )
+            self._ended(client or self._client, over, record)
 
     # -- the thread
 
@@ -125,7 +129,7 @@ class LeaseRenewer:
             elif self._renew(client):
                 renew_at = self._now() + self._spread(self._every)
             else:
-                # Not known is not lost: try again soon, until our own deadline.
+                # An unknown outcome is not a loss: try again soon, until our own deadline.
                 renew_at = self._now() + min(self._every, max(0.2, (self._until - self._now()) / 4))
             if self.settled or self.lost is not None:
                 return
@@ -133,7 +137,7 @@ class LeaseRenewer:
     def _renew(self, client: BaseClient) -> bool:
         """One renewal; False when it is not known what came of it."""
         began = self._now()
-        # A renewal takes no longer than the claim lasts, because whoever ends the hold waits for this thread.
+        # A renewal takes no longer than the claim lasts: `stop` waits for it.
         budget = max(1.0, min(self._client.connection.settings.timeout, self._until - began))
         client.connection.settings = replace(client.connection.settings, timeout=budget)
         try:
@@ -149,7 +153,7 @@ class LeaseRenewer:
         except LoopXError as error:
             self.lose(NotYourClaim(error.message, hint=error.hint, about=error.about))
             return True
-        # A renewal tells it again until the session writes: once is enough here.
+        # Each renewal finds the same news until the session writes: report it once.
         known = {item.commit for item in self.news}
         actor = client.connection.actor(self._agent, self._session)
         heard = () if tip is None else news(client, self.lease.todo, actor, tip)
@@ -159,7 +163,7 @@ class LeaseRenewer:
         return True
 
     def _ended(self, client: BaseClient, error: NotYourClaim, record: Lease | None = None) -> None:
-        """Tell what the session ended itself from what was taken from it."""
+        """Decide whether the session ended the claim itself, or lost it."""
         try:
             known = record or self._record(client)
         except LoopXError:
@@ -183,29 +187,18 @@ class LeaseRenewer:
 
     def _left(self) -> float:
         """Seconds until the holder's own deadline, as this clone stored it; else by the record and the wall clock."""
-        if self.lease.ttl_s is None or self.lease.renewed_at is None:
+        connection, deadline = self._client.connection, late_at(self.lease)
+        if deadline is None:
             return float("inf")
-        stored = self._client.connection.ledger.remaining.get(self.lease.id)
-        if stored is not None:
-            return stored
-        age = (self._client.connection.overrides.clock.wall() - self.lease.renewed_at).total_seconds()
-        return self.lease.ttl_s - margin(self.lease.ttl_s) - age
+        stored = connection.ledger.remaining.get(self.lease.id)
+        return (deadline - connection.overrides.clock.wall()).total_seconds() if stored is None else stored
 
     def _spread(self, seconds: float) -> float:
         """A little less, by chance, so that many holders do not renew at the same moment."""
         return seconds * (0.8 + 0.2 * self._client.connection.overrides.jitter())
 
-    def _gone(self, record: Lease) -> NotYourClaim:
-        whose = f"{record.holder} holds it" if record.holder else "nobody holds it"
+    def _over(self, why: str, about: About) -> NotYourClaim:
+        hint = f"git loopx todo show {self.lease.todo}"
         return NotYourClaim(
-            f"the claim {self.lease.id} is over: {whose} (epoch {record.epoch})",
-            hint=f"git loopx todo show {self.lease.todo}",
-            about={"todo_id": self.lease.todo, "holder": record.holder, "epoch": record.epoch},
-        )
-
-    def _past_deadline(self) -> NotYourClaim:
-        return NotYourClaim(
-            f"the claim {self.lease.id} could not be renewed and is past its deadline",
-            hint=f"git loopx todo show {self.lease.todo}",
-            about={"todo_id": self.lease.todo, "epoch": self.lease.epoch},
+            f"the claim {self.lease.id} {why}", hint=hint, about={"todo_id": self.lease.todo, **about}
         )

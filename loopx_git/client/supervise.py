@@ -8,7 +8,7 @@ import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loopx_git.client.lease_renewer import LeaseRenewer
 from loopx_git.core.lease import Lease, margin
@@ -75,7 +75,11 @@ def supervise(
     kill_at = float("inf")
     try:
         while True:
-            kind, value = _next(inbox)
+            try:
+                kind, value = inbox.get(timeout=0.25)
+            except queue.Empty:
+                # Time has passed: look at the deadlines.
+                kind, value = "time", None
             if kind == "exit":
                 assert isinstance(value, int)
                 return value, renewer, told
@@ -92,11 +96,3 @@ def supervise(
     finally:
         renewer.stop()
         child.close(min(grace, 2.0) if renewer.lost is None else 0.0)
-
-
-def _next(inbox: Inbox) -> tuple[str, Any]:
-    """The next event; after a moment without any, time has passed: deadlines are looked at."""
-    try:
-        return inbox.get(timeout=0.25)
-    except queue.Empty:
-        return "time", None

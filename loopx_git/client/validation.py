@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from loopx_git.client.code_branch import reviewed
 from loopx_git.client.config import FILE, allow_of, parse_tables
 from loopx_git.client.lease_renewer import LeaseRenewer
 from loopx_git.errors import About, NotAllowed
@@ -22,7 +21,7 @@ TIMEOUT = 3600.0
 
 def allowed(client: BaseClient) -> tuple[tuple[tuple[str, ...], ...], str]:
     """(the commands in `[validate] allow` of the code branch, the revision that was read)."""
-    data, name = reviewed(client, FILE)
+    data, name = client.connection.reviewed(FILE)
     if data is None:
         return (), name
     return allow_of(parse_tables(data, f"{FILE} of {name}"), FILE), name

@@ -304,7 +304,7 @@ class Worktrees:
         if "/" not in self._program:
             return
         found = os.path.join(place.folder, self._program)
-        if os.path.isfile(found) and os.access(found, os.X_OK):
+        if _is_program(found):
             return
         why = "is not there" if not os.path.exists(found) else "cannot be executed"
         raise UnusableWorktree(
@@ -346,6 +346,10 @@ def must_exist(client: BaseClient, program: str, *, here: bool) -> None:
         there = shutil.which(program, path=connection.env.get("PATH")) is not None
     else:
         found = os.path.join(connection.repository.cwd, program)
-        there = not (here or os.path.isabs(program)) or (os.path.isfile(found) and os.access(found, os.X_OK))
+        there = not (here or os.path.isabs(program)) or _is_program(found)
     if not there:
         raise UsageError(f"there is no command {program!r}", hint="git loopx run --next -- COMMAND ARGUMENTS...")
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)

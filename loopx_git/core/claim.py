@@ -102,14 +102,23 @@ def is_abandoned(lease: Lease, snapshot: Snapshot, clocks: Clocks) -> bool:
     """
     if lease.holder is None or lease.ttl_s is not None:
         return False
-    peer = snapshot.peer(lease.holder)
-    if peer is None:
-        return False
-    if peer.kind is PeerKind.LOOP:
+    peer = _who_may_go_stale(lease.holder, snapshot)
+    return peer is not None and is_stale(peer, snapshot, clocks)
+
+
+def abandoned_at(holder: str, snapshot: Snapshot, clocks: Clocks) -> datetime | None:
+    """After when the holder's claims without a time bound count as abandoned, if nobody writes; None: never."""
+    peer, limit = _who_may_go_stale(holder, snapshot), snapshot.policy.peers_stale_after
+    return None if peer is None or limit is None else after(last_seen(peer, snapshot, clocks), limit)
+
+
+def _who_may_go_stale(holder: str, snapshot: Snapshot) -> Peer | None:
+    peer = snapshot.peer(holder)
+    if peer is not None and peer.kind is PeerKind.LOOP:
         loop = snapshot.loop(peer.agent)
         if loop is None or loop.status is not LoopStatus.RUNNING:
-            return False
-    return is_stale(peer, snapshot, clocks)
+            return None
+    return peer
 
 
 def is_stale(peer: Peer, snapshot: Snapshot, clocks: Clocks) -> bool:

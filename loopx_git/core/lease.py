@@ -104,22 +104,34 @@ def state(lease: Lease | None, clocks: Clocks, skew_s: int) -> LeaseState:
     """
     if lease is None or lease.holder is None:
         return LeaseState.FREE
+    end = lapses_at(lease, clocks, skew_s)
+    return LeaseState.LAPSED if end is not None and clocks.now > end else LeaseState.HELD
+
+
+def lapses_at(lease: Lease, clocks: Clocks, skew_s: int) -> datetime | None:
+    """After when others may take the claim over, by their wall clock; None without a time bound."""
     if lease.ttl_s is None or lease.renewed_at is None:
-        return LeaseState.HELD
+        return None
     start = lease.renewed_at
     if start > after(clocks.now, skew_s):
         start = clocks.first_seen.get(lease.stamp, clocks.now)
-    return LeaseState.LAPSED if clocks.now > after(start, lease.ttl_s + skew_s) else LeaseState.HELD
+    return after(start, lease.ttl_s + skew_s)
+
+
+def late_at(lease: Lease) -> datetime | None:
+    """After when the holder must stop acting, by the wall clock: ttl minus margin; None without a time bound."""
+    if lease.ttl_s is None or lease.renewed_at is None:
+        return None
+    return after(lease.renewed_at, lease.ttl_s - margin(lease.ttl_s))
 
 
 def is_late(lease: Lease, clocks: Clocks) -> bool:
     """True when the holder must stop acting: its own deadline (ttl minus margin) has passed."""
-    if lease.ttl_s is None or lease.renewed_at is None:
-        return False
+    deadline = late_at(lease)
     remaining = clocks.remaining.get(lease.id)
-    if remaining is not None:
-        return remaining <= 0
-    return clocks.now > after(lease.renewed_at, lease.ttl_s - margin(lease.ttl_s))
+    if deadline is None or remaining is None:
+        return deadline is not None and clocks.now > deadline
+    return remaining <= 0
 
 
 def is_due(lease: Lease, clocks: Clocks) -> bool:

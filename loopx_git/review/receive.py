@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from loopx_git.client.code_branch import SIGNERS
-from loopx_git.client.config import DEFAULT_REF, FILE
+from loopx_git.client.config import DEFAULT_REF, FILE, SIGNERS
 from loopx_git.core import ids
 from loopx_git.core.lease import Clocks
 from loopx_git.coverage.history import LedgerHistory, Prover

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loopx_git.client.client import Client
-from loopx_git.client.code_branch import SIGNERS
-from loopx_git.client.config import HERE
+from loopx_git.client.config import HERE, SIGNERS
 from loopx_git.client.connect import Overrides
 from loopx_git.core.lease import Clocks
 from loopx_git.coverage.changes import CodeCommit

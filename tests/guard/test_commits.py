@@ -228,9 +228,12 @@ def test_the_copy_says_what_the_rules_of_claims_say(site: MakeSite) -> None:
     free = client.todo.add("free", scope=("/y/",)).id
     client.todo.claim(bound, ttl=600)
     client.todo.claim(free, ttl=None)
+    task = client.todo.add("task", scope=("/z/",)).id
+    client.loop.create("night")
+    client.loop.claim("night", task)
     snapshot = client.snapshot(client.read())
     found, _ = claims_file.claims_at(snapshot, client.clocks())
-    assert {item["todo"] for item in found} == {made.todo, bound, free}
+    assert {item["todo"] for item in found} == {made.todo, bound, free, task}
     for item in found:
         lease = snapshot.lease("main", item["todo"])
         assert lease is not None
@@ -239,6 +242,9 @@ def test_the_copy_says_what_the_rules_of_claims_say(site: MakeSite) -> None:
             assert (state_of(lease, snapshot, then) is LeaseState.LAPSED) == (shift > 0), item
             if item["late_at"] is not None:
                 assert is_late(lease, Clocks(datetime.fromtimestamp(item["late_at"] + shift, UTC))) == (shift > 0)
+    client.loop.pause("night")
+    found, _ = claims_file.claims_at(client.snapshot(client.read()), client.clocks())
+    assert [item["lapses_at"] for item in found if item["todo"] == task] == [None]
 
 
 def test_the_copy_follows_the_tip(site: MakeSite) -> None:
