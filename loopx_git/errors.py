@@ -15,8 +15,8 @@
     ├── CheckFailed        19   a check found something, or the guard denied
     └── Interrupted       130   a signal ended the command
 
-This module belongs to no layer and imports nothing of ours: every layer may raise these, only
-faces turn them into exit codes and text.
+This module belongs to no layer and imports nothing of ours. Every layer may raise these; only the outermost turns
+them into exit codes and text.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Asked(NotAllowed):
-    """It takes a person to say yes."""
+    """A person must agree to the adoption."""
 
 
 def adopt(

@@ -27,7 +27,6 @@ from loopx_git.errors import (
     NotFound,
     NotInitialised,
     NotYourClaim,
-    RemoteFailure,
 )
 from loopx_git.store.lock import read_file, write_file
 
@@ -39,10 +38,10 @@ if TYPE_CHECKING:
 
 #: How long a reader waits for another command of the clone, or for a slow remote, before it shows what it has.
 _READ_WAIT = 10.0
-#: What a person reads is asked for anew when it is older than so many seconds, and waited for so long.
+#: For a person: state older than so many seconds is fetched again, and the fetch may take so many seconds.
 PROMPT_AGE, _PROMPT_WAIT = 2.0, 3.0
-#: A look at the remote that failed after so many seconds is not repeated for so many seconds by a reader who has
-#: something to show: while a remote hangs, not every read waits for it. One that fails at once costs nothing.
+#: A fetch that failed after `_SLOW` seconds or more is not repeated for `_NO_LOOK` seconds by a reader who has
+#: something to show: while a remote hangs, not every read waits for it. A fetch that fails at once costs nothing.
 _SLOW, _NO_LOOK = 0.5, 10.0
 _REASON_MAX = 2000
 
@@ -63,7 +62,7 @@ class BaseClient:
         overrides: Overrides | None = None,
     ) -> None:
         self.connection = Connection(os.fspath(folder), env, flags or {}, overrides)
-        #: Set for a person who reads: what was fetched seconds ago is fetched again, unless sync.max_age was set.
+        #: Set for a person who reads: PROMPT_AGE then replaces sync.max_age, unless that was set.
         self.prompt = False
         #: What was read last.
         self.reading: Reading | None = None
@@ -98,38 +97,26 @@ class BaseClient:
             bound, wait = min(PROMPT_AGE, bound), _PROMPT_WAIT
         if known is not None and not fresh and age <= bound:
             return Reading(known, age)
-        if fresh:
+        if fresh or known is None:
             tip = ledger.need_tip(self.connection.left)
-            self._stamp()
-            self._pin(tip)
+            self._remember(tip)
             return Reading(tip, 0.0, tuple(ledger.notes))
-        if known is not None and (failed := self._failed_look()) is not None:
+        failed = self._failed_look()
+        if failed is not None:
             return Reading(known, age, (f"{failed}; {_old(age)}",))
         began = self.connection.overrides.clock.counting()
         try:
-            left = self.connection.left
-            fetched = ledger.refresh(left if known is None else min(left, wait))
+            fetched = ledger.refresh(min(self.connection.left, wait))
         except (Contention, InvalidState) as error:
-            # A reader shows the last good state rather than nothing; whoever plans gets the error itself.
-            if known is None:
-                raise
+            # A reader shows the last good state rather than nothing; a command that writes raises the error.
             return Reading(known, age, (f"{error.message}; {_old(age)}",))
         if fetched.error is not None:
-            if known is None:
-                raise RemoteFailure(
-                    f"the coordination ref cannot be read: {fetched.error}",
-                    hint="check the remote and your access: git ls-remote",
-                )
             if self.connection.overrides.clock.counting() - began >= _SLOW:
                 self._note_failed_look(fetched.error)
             warning = f"the remote cannot be read ({fetched.error}); {_old(age)}"
             return Reading(known, age, (warning,))
-        if fetched.tip is None:
-            from loopx_git.store.ledger import not_initialised
-
-            raise not_initialised()
-        self._stamp()
-        self._pin(fetched.tip)
+        assert fetched.tip is not None
+        self._remember(fetched.tip)
         return Reading(fetched.tip, 0.0, tuple(ledger.notes))
 
     def read_known(self) -> Reading:
@@ -249,8 +236,7 @@ class BaseClient:
         return os.path.join(self.connection.repository.home, "unreachable")
 
     def _failed_look(self) -> str | None:
-        """Why a look that another reader of this clone waited for failed, where that was seconds ago and nothing was
-        fetched since; else None."""
+        """Why the last slow fetch of this clone failed, if that was seconds ago and nothing was fetched since."""
         try:
             status = os.lstat(self._failed_path)
         except FileNotFoundError:
@@ -280,8 +266,7 @@ class BaseClient:
         os.utime(path, (now, now), follow_symlinks=False)
 
     def _remember(self, tip: str) -> None:
-        """Note a tip that was just read or written. Fresh is what is known here: what could not be noted is read
-        again."""
+        """Store a tip that was just read or written. Only a tip that is known here counts as fetched."""
         if self.connection.ledger.tip() == tip:
             self._stamp()
         self._pin(tip)
@@ -293,7 +278,7 @@ class BaseClient:
             root = connection.ledger.root(tip)
             connection.store_pin(connection.settings.ledger or root)
         elif connection.is_elsewhere:
-            # A move that was settled: from now on this is the place.
+            # The user agreed to a move: from now on coordination is there.
             connection.store_pin(connection.pin.ledger)
         claims_writer.refresh(connection, tip)
 
@@ -316,7 +301,7 @@ def fingerprint(commands: Sequence[Command], actor: Actor) -> str:
         if isinstance(command, AddTodo):
             del values["id"]
         if isinstance(command, OnTodo):
-            # Not part of what was asked: whether the check had been run, and the random id of a new successor.
+            # The caller did not ask for these: whether the check had run, the random id of a new successor.
             del values["validated"]
             if command.successor_title is not None:
                 del values["successor"]

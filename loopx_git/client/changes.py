@@ -77,7 +77,7 @@ def _policy(snapshot: TreeSnapshot, _: PathParts) -> Mapping[str, Any]:
     return {name: get(snapshot.policy, name) for name in KEYS}
 
 
-#: What is told of: kind of file -> (its fields, how it is called).
+#: kind of file -> (the function that reads its fields, its name in the answer).
 _READ: Mapping[PathKind, tuple[_Read, str]] = {
     PathKind.TODO: (_todo, "{name}"),
     PathKind.GOAL: (_goal, "goal {goal}"),

@@ -97,7 +97,7 @@ def claims_at(snapshot: TreeSnapshot, clocks: Clocks) -> tuple[list[dict[str, An
             try:
                 todo = snapshot.todo(goal, record.todo)
             except InvalidState as error:
-                # One unreadable todo is unusable and no other: the claim covers nothing, and that is said.
+                # Only this todo is unusable: its claim covers nothing, and a sentence says so.
                 unreadable.append(error.message)
                 continue
             lapses = lapses_at(record, clocks, snapshot.policy.claims_skew)

@@ -26,8 +26,8 @@ def refresh(connection: Connection, tip: str) -> None:
         with system_errors(path):
             write(connection, tip)
     except LoopXError:
-        # The command that brought us here is done and must not fail. The file keeps its old tip, so the guard
-        # reads the ledger itself, meets the same error, and reports it.
+        # The command itself is done and must not fail. The file keeps its old tip, so the guard reads the ledger,
+        # meets the same error, and reports it.
         return
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.base import BaseClient
@@ -25,80 +26,36 @@ if TYPE_CHECKING:
     from loopx_git.client.todos import Todos
 
 
+def _namespace(module: str, name: str) -> Any:
+    """A namespace of the client, made at its first use: a command imports only what it calls."""
+    return cached_property(lambda client: getattr(import_module(f"loopx_git.client.{module}"), name)(client))
+
+
 class Client(BaseClient):
     """Coordination for the repository that contains `folder`: a BaseClient with namespaces."""
 
     # -- namespaces
 
-    @cached_property
-    def todo(self) -> Todos:
-        """Operations on todos."""
-        from loopx_git.client.todos import Todos
-
-        return Todos(self)
-
-    @cached_property
-    def task_lease(self) -> TaskLease:
-        """Leases by their id."""
-        from loopx_git.client.task_lease import TaskLease
-
-        return TaskLease(self)
-
-    @cached_property
-    def goal(self) -> Goals:
-        """Named sets of todos."""
-        from loopx_git.client.goals import Goals
-
-        return Goals(self)
-
-    @cached_property
-    def peer(self) -> Peers:
-        """Registered agents, humans and loops."""
-        from loopx_git.client.peers import Peers
-
-        return Peers(self)
-
-    @cached_property
-    def policy(self) -> PolicyKeys:
-        """The ledger's policy."""
-        from loopx_git.client.peers import PolicyKeys
-
-        return PolicyKeys(self)
-
-    @cached_property
-    def heartbeat(self) -> Heartbeat:
-        """Signs of life, and lapsed claims."""
-        from loopx_git.client.heartbeat import Heartbeat
-
-        return Heartbeat(self)
-
-    @cached_property
-    def history(self) -> History:
-        """The log of operations, and its verification."""
-        from loopx_git.client.history import History
-
-        return History(self)
-
-    @cached_property
-    def loop(self) -> Loops:
-        """Peers that work tick by tick."""
-        from loopx_git.client.loops import Loops
-
-        return Loops(self)
-
-    @cached_property
-    def propose(self) -> Proposals:
-        """Todos on a branch, for a pull request."""
-        from loopx_git.client.propose import Proposals
-
-        return Proposals(self)
-
-    @cached_property
-    def setup(self) -> Setup:
-        """Begin, join and follow a ledger."""
-        from loopx_git.client.setup import Setup
-
-        return Setup(self)
+    #: Operations on todos.
+    todo: Todos = _namespace("todos", "Todos")
+    #: Leases by their id.
+    task_lease: TaskLease = _namespace("task_lease", "TaskLease")
+    #: Named sets of todos.
+    goal: Goals = _namespace("goals", "Goals")
+    #: Registered agents, humans and loops.
+    peer: Peers = _namespace("peers", "Peers")
+    #: The ledger's policy.
+    policy: PolicyKeys = _namespace("peers", "PolicyKeys")
+    #: Signs of life, and lapsed claims.
+    heartbeat: Heartbeat = _namespace("heartbeat", "Heartbeat")
+    #: The log of operations, and its verification.
+    history: History = _namespace("history", "History")
+    #: Peers that work tick by tick.
+    loop: Loops = _namespace("loops", "Loops")
+    #: Todos on a branch, for a pull request.
+    propose: Proposals = _namespace("propose", "Proposals")
+    #: Begin, join and follow a ledger.
+    setup: Setup = _namespace("setup", "Setup")
 
     def hold(
         self, todo_id: str, *, agent_id: str | None = None, goal_id: str | None = None,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What a face may replace: the progress line, failpoints for tests, the clock."""
+    """What a caller may replace: the progress line, failpoints for tests, the clock."""
 
     progress: Progress | None = None
     failpoint: Callable[[str], None] = lambda name: None
@@ -65,7 +65,7 @@ class Connection:
         self.offline = False
         self._notes: list[str] = []
         self._menders: list[Mender] = []
-        # Of each thread its own: what runs beside a command has another budget.
+        # Each thread has its own: what runs beside a command has another budget.
         self._budget = threading.local()
 
     # -- the time budget of one command

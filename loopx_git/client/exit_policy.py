@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.core.lease import Lease
-from loopx_git.errors import UsageError
+from loopx_git.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
     from loopx_git.client.todos import Todos
@@ -76,23 +76,20 @@ def parse(text: str) -> ExitPolicy:
 
 
 def apply_exit_policy(
-    todos: Todos, lease: Lease, status: int, table: ExitPolicy, words: str, *, agent: str | None, session: str,
-    sink: Any = None,
-) -> tuple[TodoView, Outcome, str | None]:  # fmt: skip
+    todos: Todos, lease: Lease, status: int, table: ExitPolicy, words: str, session: str
+) -> tuple[TodoView, Outcome, str | None]:
     """End the claim as the table says: (the todo, the outcome, the note written).
 
     `words` is the command, for the note. Raises NotYourClaim when the session does not hold the claim any more,
     NotAllowed when the todo's check failed (the claim is released then).
     """
-    from loopx_git.errors import NotAllowed
-
     outcome = table.outcome(status)
-    who: dict[str, Any] = {"agent_id": agent, "session": session, "epoch": lease.epoch}
+    who: dict[str, Any] = {"agent_id": lease.holder, "session": session, "epoch": lease.epoch}
     how = f"was ended by signal {-status}" if status < 0 else f"ended with {status}"
     note = None if status == 0 else f"{words[:200]} {how}"
     if outcome is Outcome.COMPLETED:
         try:
-            return todos.complete(lease.todo, note=note, sink=sink, **who), outcome, note
+            return todos.complete(lease.todo, note=note, **who), outcome, note
         except NotAllowed as error:
             todos.release(lease.todo, note=f"not completed: {error.message}"[:2000], **who)
             raise

@@ -87,10 +87,7 @@ class Hold:
         )  # fmt: skip
         self.view, self.session = taken.view, taken.session
         self._todo_id = self.view.id
-        self._renewer = LeaseRenewer(
-            self._client, self.view.lease.lease, agent=self._agent_id, session=self.session,
-            on_lost=self._on_lost,
-        )  # fmt: skip
+        self._renewer = LeaseRenewer(self._client, self.view.lease.lease, session=self.session, on_lost=self._on_lost)
         if self.view.lease.lease.ttl_s is not None:
             self._renewer.start()
         return self

@@ -144,7 +144,7 @@ def _code(client: BaseClient, rev: str, to: str | None) -> CodePush:
 
 
 def _checked(client: BaseClient, command: OnTodo, actor: Actor, sink: Sink) -> OnTodo:
-    """The command once it is known that it would be granted now, the todo's own check run."""
+    """Run the todo's own check, if it has one; the command that says so. Raises what refuses the command."""
     try:
         client.submit([command], actor, dry_run=True)
     except NeedsValidation as needed:
@@ -192,7 +192,7 @@ def _uncommitted(client: BaseClient) -> str:
 
 
 def _track(client: BaseClient, code: CodePush) -> None:
-    """What a push by the user would do: the tracking ref of the branch, if there is one, follows."""
+    """Move the tracking ref of the branch, if there is one, as a push by the user would."""
     connection = client.connection
     if connection.settings.remote == HERE:
         return
@@ -212,7 +212,7 @@ def _pre_push(client: BaseClient, code: CodePush, lease: Lease, actor: Actor, si
     now = listed.split("\t")[0] if listed else "0" * 40
     local = _ask(client, ["symbolic-ref", "--quiet", "HEAD"]) or "HEAD"
     line = f"{local} {code.oid} {code.ref} {now}\n"
-    with LeaseRenewer(client, lease, agent=actor.name, session=actor.session) as renewer:
+    with LeaseRenewer(client, lease, session=actor.session) as renewer:
         done = watched(
             [*started(hook), settings.remote, repository.urls(settings.remote)[0]],
             cwd=repository.top or repository.git_dir,

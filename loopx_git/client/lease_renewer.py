@@ -42,12 +42,11 @@ class LeaseRenewer:
         client: BaseClient,
         lease: Lease,
         *,
-        agent: str | None,
         session: str | None,
         look: float | None = None,
         on_lost: Callable[[NotYourClaim], None] | None = None,
     ) -> None:
-        self._client, self.lease, self._agent, self._session = client, lease, agent, session
+        self._client, self.lease, self._session = client, lease, session
         self._look, self._on_lost = look, on_lost
         self._stop, self._guard = threading.Event(), threading.Lock()
         self._lost: NotYourClaim | None = None
@@ -141,7 +140,7 @@ class LeaseRenewer:
         budget = max(1.0, min(self._client.connection.settings.timeout, self._until - began))
         client.connection.settings = replace(client.connection.settings, timeout=budget)
         try:
-            tip = renew(client, self.lease.id, agent_id=self._agent, session=self._session).tip
+            tip = renew(client, self.lease.id, agent_id=self.lease.holder, session=self._session).tip
         except NotYourClaim as error:
             self._ended(client, error)
             return True
@@ -155,7 +154,7 @@ class LeaseRenewer:
             return True
         # Each renewal finds the same news until the session writes: report it once.
         known = {item.commit for item in self.news}
-        actor = client.connection.actor(self._agent, self._session)
+        actor = client.connection.actor(self.lease.holder, self._session)
         heard = () if tip is None else news(client, self.lease.todo, actor, tip)
         self.news = (*self.news, *(item for item in heard if item.commit not in known))
         if self.lease.ttl_s is not None:

@@ -22,7 +22,7 @@ from loopx_git.store.push_result import classify
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
 
-#: Refs beside branches, which a coordination branch does not need: it is told whether they could be used.
+#: A ref that is not a branch. A coordination branch does not need one; the probe tells whether one could be used.
 _CUSTOM = "refs/loopx/probe-"
 _RECIPE = (
     "protect the coordination branch: allow pushes, forbid force-pushes and deletion (a branch rule of the host; on "
@@ -50,7 +50,7 @@ class Probe:
         self._branch = settings.ref.startswith("refs/heads/")
         self._kind = "branch" if self._branch else "ref beside branches"
         self._recipe = _RECIPE if self._branch else _RECIPE_BESIDE
-        #: Refs that a push was answered for, whether or not the remote shows them.
+        #: Refs whose push landed, or may have landed, whether or not the remote shows them.
         self._taken: set[str] = set()
 
     def run(self) -> list[Check]:
@@ -88,8 +88,8 @@ class Probe:
         return pushed
 
     def _at(self, ref: str) -> str | None:
-        """Where a ref of the remote stands: what happened is read there, never from what a push said. What cannot be
-        read is not an answer: RemoteFailure."""
+        """The commit of a ref of the remote, as the remote shows it; never what a push said. RemoteFailure when the
+        remote cannot be read."""
         looked = self._publisher.look(self._connection.left)
         if looked.code:
             raise RemoteFailure(f"the remote cannot be read any more: {looked.complaint}", hint="try again later")
@@ -167,7 +167,7 @@ class Probe:
             shown = any(row.split("\t")[-1] == ref for row in looked.text.splitlines())
             if not (shown or ref in self._taken):
                 continue
-            # Whether it is gone is told by the answer: the remote may not show it, or nothing at all any more.
+            # The answer to the push tells whether it is gone: the remote may not show it.
             pushed = self._push("--", f":{ref}")
             if classify(pushed, ref).kind is not PushKind.LANDED:
                 left.append(ref)

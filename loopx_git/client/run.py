@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.exit_policy import ExitPolicy, Outcome, apply_exit_policy, parse
-from loopx_git.client.supervise import GRACE, Inbox, exported, supervise, todo_file
+from loopx_git.client.supervise import GRACE, Inbox, supervise
 from loopx_git.client.take import Taken, known, take
 from loopx_git.client.todos import Todos
 from loopx_git.client.worktree import UnusableWorktree, Worktree, Worktrees, clear, must_exist, none_prepared
@@ -51,7 +51,7 @@ def run(
     The branch or worktree is prepared before the claim. A todo that cannot be prepared is passed over: it is then in
     `passed`, and a todo in `passed` is not tried again. Raises NonePrepared when no other is left. The claim gets its
     own session; a claim that the caller's session already holds is used as it is. `resume` takes over from another
-    session of the same agent. `inbox` brings ("signal", number) from the face; `say` is called with each line of
+    session of the same agent. `inbox` brings ("signal", number) from the caller; `say` is called with each line of
     progress. Raises what claiming raises, UsageError when the command cannot be started (nothing is claimed for a
     command that does not exist), NotYourClaim when the claim was lost meanwhile.
     """
@@ -69,7 +69,7 @@ def run(
     else:
         taken = _next(client, places, agent_id, goal_id, session, ttl)
     try:
-        return _work(client, argv, taken, places, table, agent_id, keep_worktree, grace, inbox or Inbox(), say)
+        return _work(client, argv, taken, places, table, keep_worktree, grace, inbox or Inbox(), say)
     finally:
         places.close()
 
@@ -78,7 +78,7 @@ def _of(
     client: BaseClient, todo_id: str, places: Worktrees, agent: str | None, goal: str | None, session: str,
     ttl: Ttl, resume: bool,
 ) -> Taken:  # fmt: skip
-    """One todo by name: what refuses the claim is said before anything is prepared."""
+    """Claim one todo by name. A claim that would be refused is refused before anything is prepared."""
     who: dict[str, Any] = {"agent_id": agent, "goal_id": goal, "session": session, "ttl": ttl, "resume": resume}
     way_on = "git loopx run --todo-id {todo} --resume -- COMMAND ARGUMENTS..."
     view = None if places.makes else known(client, todo_id, goal)
@@ -105,7 +105,7 @@ def _next(
     from loopx_git.client.next_todo import next_todo
 
     try:
-        # A place is made for the todo as it is now, with the branch that its last holder recorded.
+        # Prepare for the todo as it is now, with the branch that its last holder recorded.
         view = next_todo(
             client, claim=Todos(client).claim, agent_id=agent, session=session, goal_id=goal, ttl=ttl,
             fresh=places.makes, before=places,
@@ -118,7 +118,7 @@ def _next(
 
 
 def _work(
-    client: BaseClient, argv: Sequence[str], taken: Taken, places: Worktrees, table: ExitPolicy, agent: str | None,
+    client: BaseClient, argv: Sequence[str], taken: Taken, places: Worktrees, table: ExitPolicy,
     keep_worktree: bool, grace: float, inbox: Inbox, say: Callable[[str], None],
 ) -> Run:  # fmt: skip
     """The command under the claim, and what becomes of it."""
@@ -126,20 +126,18 @@ def _work(
     lease = view.lease.lease
     how = "claimed by" if taken.acquired else "already held by"
     say(f"{view.id} {how} {lease.holder} (epoch {lease.epoch}): {view.todo.title}")
-    who: dict[str, Any] = {"agent": agent, "session": session}
     try:
         place = places.settled(view)
         if place.branch is not None and place.branch != view.todo.branch:
-            view = Todos(client).update(view.id, agent_id=agent, session=session, branch=place.branch)
-        with todo_file(client, view) as file:
-            env = {**client.connection.env, **exported(view, session, file, place.branch)}
-            status, renewer, told = supervise(
-                client, argv, lease, cwd=place.folder, env=env, inbox=inbox, grace=grace,
-                keep=(places.handle,), **who,
-            )  # fmt: skip
+            view = Todos(client).update(view.id, agent_id=lease.holder, session=session, branch=place.branch)
+        branch = {} if place.branch is None else {"LOOPX_BRANCH": place.branch}
+        status, renewer, told = supervise(
+            client, argv, view, session=session, cwd=place.folder, inbox=inbox, grace=grace, keep=(places.handle,),
+            **branch,
+        )  # fmt: skip
     except Exception:
         if taken.acquired:
-            _let_go(client, view, agent, session)
+            _let_go(client, view, session)
         raise
     renewer.look()
     renewer.checkpoint()
@@ -148,16 +146,16 @@ def _work(
         outcome, note = Outcome.SETTLED, None
         view = client.view(client.snapshot(client.read_known()), view.todo.goal, view.id)
     else:
-        view, outcome, note = apply_exit_policy(Todos(client), lease, status, table, " ".join(argv), **who)
+        view, outcome, note = apply_exit_policy(Todos(client), lease, status, table, " ".join(argv), session)
         say(f"{view.id} {outcome}: the command ended with {status}")
     if not keep_worktree and place.made and clear(client, place):
         say(f"the worktree {place.folder} was clean and is removed; the branch {place.branch} stays")
     return Run(view, status, outcome, note, told, place)
 
 
-def _let_go(client: BaseClient, view: TodoView, agent: str | None, session: str) -> None:
-    """Release what was claimed for a command that never ran; what then goes wrong lapses by itself."""
+def _let_go(client: BaseClient, view: TodoView, session: str) -> None:
+    """Release the claim of a command that never ran. A claim that cannot be released lapses."""
     try:
-        Todos(client).release(view.id, agent_id=agent, session=session, epoch=view.lease.lease.epoch)
+        Todos(client).release(view.id, agent_id=view.holder, session=session, epoch=view.epoch)
     except LoopXError as error:
         client.connection.ledger.notes.append(f"{view.id} could not be released: {error.message}")

@@ -6,12 +6,12 @@ import os
 import queue
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from loopx_git.client.lease_renewer import LeaseRenewer
-from loopx_git.core.lease import Lease, margin
+from loopx_git.core.lease import margin
 from loopx_git.format import layout
 from loopx_git.store.process_group import ProcessGroup
 
@@ -27,18 +27,8 @@ GRACE = 10.0
 _ENDING = frozenset({signal.SIGTERM, signal.SIGHUP})
 
 
-def exported(view: TodoView, session: str, file: str, branch: str | None = None) -> dict[str, str]:
-    """What the command finds in its environment."""
-    lease = view.lease.lease
-    found = {
-        "LOOPX_TODO": view.id, "LOOPX_GOAL": view.todo.goal, "LOOPX_AGENT": lease.holder or "",
-        "LOOPX_SESSION": session, "LOOPX_EPOCH": str(lease.epoch), "LOOPX_TODO_FILE": file,
-    }  # fmt: skip
-    return found if branch is None else {**found, "LOOPX_BRANCH": branch}
-
-
 @contextmanager
-def todo_file(client: BaseClient, view: TodoView) -> Iterator[str]:
+def _todo_file(client: BaseClient, view: TodoView) -> Iterator[str]:
     """A read-only copy of the todo at the last known tip; removed at the end of the block."""
     reading = client.read_known()
     path = layout.todo(view.todo.goal, view.id, archived=view.todo.archived)
@@ -52,47 +42,49 @@ def todo_file(client: BaseClient, view: TodoView) -> Iterator[str]:
 
 
 def supervise(
-    client: BaseClient, argv: Sequence[str], lease: Lease, *, agent: str | None, session: str,
-    cwd: str, env: Mapping[str, str], inbox: Inbox, grace: float = GRACE, keep: Sequence[int] = (),
+    client: BaseClient, argv: Sequence[str], view: TodoView, *, session: str, cwd: str, inbox: Inbox,
+    grace: float = GRACE, keep: Sequence[int] = (), **variables: str,
 ) -> tuple[int, LeaseRenewer, int | None]:  # fmt: skip
     """Run the command under the claim until it ends: (its status, the renewer, the signal that ended it or None).
 
-    Meanwhile the lease is renewed, and read at every sync.max_age. When it is lost, the whole group gets TERM, and
-    KILL before others may take the claim. Signals in `inbox` are sent to the group; after TERM or HUP it is killed
-    when `grace` seconds have passed.
+    It finds the todo and its claim in its environment, with further `variables`. Meanwhile the lease is renewed, and
+    read at every sync.max_age. When it is lost, the whole group gets TERM, and KILL before others may take the claim.
+    Signals in `inbox` are sent to the group; after TERM or HUP it is killed when `grace` seconds have passed.
     """
+    lease, mark = view.lease.lease, client.connection.overrides.entropy(16).hex()
+    clock, kill_at, told = client.connection.overrides.clock, float("inf"), None
     renewer = LeaseRenewer(
-        client, lease, agent=agent, session=session, look=max(1.0, client.connection.settings.max_age),
+        client, lease, session=session, look=max(1.0, client.connection.settings.max_age),
         on_lost=lambda error: inbox.put(("lost", error)),
     )  # fmt: skip
-    mark = client.connection.overrides.entropy(16).hex()
-    child = ProcessGroup(
-        argv, cwd=cwd, env={**env, "LOOPX_RUN": mark}, events=inbox, grace=grace, mark=f"LOOPX_RUN={mark}", keep=keep
-    )
-    told: int | None = None
-    renewer.start()
-    clock = client.connection.overrides.clock
-    kill_at = float("inf")
-    try:
-        while True:
-            try:
-                kind, value = inbox.get(timeout=0.25)
-            except queue.Empty:
-                # Time has passed: look at the deadlines.
-                kind, value = "time", None
-            if kind == "exit":
-                assert isinstance(value, int)
-                return value, renewer, told
-            if kind == "signal":
-                assert isinstance(value, int)
-                told = value
-                child.signal(value)
-                if value in _ENDING:
-                    kill_at = min(kill_at, clock.counting() + grace)
-            if renewer.lost is not None:
-                child.end(min(grace, grace if lease.ttl_s is None else margin(lease.ttl_s)), strays=True)
-            elif clock.counting() > kill_at:
-                child.signal(signal.SIGKILL)
-    finally:
-        renewer.stop()
-        child.close(min(grace, 2.0) if renewer.lost is None else 0.0)
+    with _todo_file(client, view) as file:
+        env = {
+            **client.connection.env, **variables, "LOOPX_RUN": mark, "LOOPX_TODO_FILE": file,
+            "LOOPX_TODO": view.id, "LOOPX_GOAL": view.todo.goal, "LOOPX_AGENT": lease.holder or "",
+            "LOOPX_SESSION": session, "LOOPX_EPOCH": str(lease.epoch),
+        }  # fmt: skip
+        child = ProcessGroup(argv, cwd=cwd, env=env, events=inbox, grace=grace, mark=f"LOOPX_RUN={mark}", keep=keep)
+        renewer.start()
+        try:
+            while True:
+                try:
+                    kind, value = inbox.get(timeout=0.25)
+                except queue.Empty:
+                    # Time has passed: look at the deadlines.
+                    kind, value = "time", None
+                if kind == "exit":
+                    assert isinstance(value, int)
+                    return value, renewer, told
+                if kind == "signal":
+                    assert isinstance(value, int)
+                    told = value
+                    child.signal(value)
+                    if value in _ENDING:
+                        kill_at = min(kill_at, clock.counting() + grace)
+                if renewer.lost is not None:
+                    child.end(min(grace, grace if lease.ttl_s is None else margin(lease.ttl_s)), strays=True)
+                elif clock.counting() > kill_at:
+                    child.signal(signal.SIGKILL)
+        finally:
+            renewer.stop()
+            child.close(min(grace, 2.0) if renewer.lost is None else 0.0)

@@ -40,7 +40,7 @@ def take(
         try:
             return _renewed(client, todo_id, goal_id, agent_id, own, ttl, dry_run)
         except NotYourClaim:
-            # It was, by what was known here; what the claim now says is about the tip just read.
+            # It held the todo by what was known here. The claim below is decided on the tip that was just read.
             own = None
     try:
         view = Todos(client).claim(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loopx_git.client.loop_state import LoopView, claim_task, loop_actor, loop_view
-from loopx_git.client.supervise import Inbox, exported, supervise, todo_file
+from loopx_git.client.supervise import Inbox, supervise
 from loopx_git.client.worktree import must_exist
 from loopx_git.core import resolve
 from loopx_git.core.change import Actor
@@ -168,13 +168,10 @@ class _TickRun:
             )
         view = client.view(snapshot, snapshot.goals_of(lease.todo)[0], lease.todo)
         session = self.actor.session or ""
-        with todo_file(client, view) as file:
-            env = {**client.connection.env, **exported(view, session, file), "LOOPX_LOOP": name}
-            status, renewer, told = supervise(
-                client, self.argv, lease, agent=name, session=session,
-                cwd=client.connection.repository.cwd, env=env, inbox=self.inbox, grace=self.grace,
-                keep=(self.handle,),
-            )  # fmt: skip
+        status, renewer, told = supervise(
+            client, self.argv, view, session=session, cwd=client.connection.repository.cwd, inbox=self.inbox,
+            grace=self.grace, keep=(self.handle,), LOOPX_LOOP=name,
+        )  # fmt: skip
         released = self._count(loop.iterations + 1)
         renewer.checkpoint()
         return Tick(_shown(client, name), task=lease.todo, status=status, released=released,

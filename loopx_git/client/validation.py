@@ -48,7 +48,7 @@ def validate(
     env = {**client.connection.env, "LOOPX_TODO": lease.todo, "LOOPX_EPOCH": str(lease.epoch),
            "LOOPX_AGENT": actor.name}  # fmt: skip
     folder = repository.top or repository.cwd
-    with LeaseRenewer(client, lease, agent=actor.name, session=actor.session) as renewer:
+    with LeaseRenewer(client, lease, session=actor.session) as renewer:
         done = watched(argv, cwd=folder, env=env, timeout=timeout, tick=renewer.checkpoint, sink=sink)
     client.connection.begin_again()
     if done.timed_out:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
     from loopx_git.client.views import TodoView
 
-#: In the git directory of a worktree that we made, below our folder there: without it a worktree is the user's.
+#: The file that marks a worktree as ours, in our folder in its git directory. Without it a worktree is the user's.
 _MARK = "made-for"
 
 
@@ -73,7 +73,7 @@ def withdraw(client: BaseClient, place: Worktree) -> bool:
         return False
     if place.began is None:
         return True
-    # Only while it stands where we made it: whatever was committed there meanwhile is somebody's work.
+    # Only while it is where we made it: a commit made there meanwhile is somebody's work.
     done = _git(client, ["update-ref", "-d", f"refs/heads/{place.branch}", place.began])
     return done.code == 0
 
@@ -156,7 +156,7 @@ class _Preparation:
                 ) from None
             done = _git(self.client, ["worktree", "add", "--quiet", folder, name])
             if os.path.isdir(folder):
-                # Also of a git that failed half-way: what it leaves is ours to remove.
+                # Also after a git that failed half-way: what it leaves is ours to remove.
                 self.place = replace(self.place, made=True, new=True)
             if done.code:
                 raise self.bad(f"no worktree can be made at {folder}: {done.complaint}", "git worktree list")
@@ -217,8 +217,7 @@ class _Preparation:
 
 
 def _git(client: BaseClient, args: list[str], *, folder: str | None = None) -> Finished:
-    """A local git command in the user's repository, or in the worktree at `folder`; neither the folder nor the index
-    that a hook names is meant."""
+    """A local git command in the user's repository, or in the worktree at `folder`, whatever a hook set."""
     return client.connection.repository.seen_from(folder).git(args, timeout=600)
 
 
@@ -300,7 +299,7 @@ class Worktrees:
         return self.at
 
     def _find_program(self, view: TodoView, place: Worktree) -> None:
-        """A command that is named by a path must be there, seen from where it will work."""
+        """Raise UnusableWorktree when the command is named by a path that is not in the place where it will work."""
         if "/" not in self._program:
             return
         found = os.path.join(place.folder, self._program)

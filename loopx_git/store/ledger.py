@@ -149,7 +149,7 @@ class Ledger:
         if fetched.error is not None:
             raise RemoteFailure(
                 f"the coordination ref cannot be read: {fetched.error}",
-                hint="check the remote: git ls-remote",
+                hint="check the remote and your access: git ls-remote",
             )
         if fetched.tip is None:
             raise not_initialised()
