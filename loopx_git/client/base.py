@@ -16,7 +16,7 @@ from loopx_git.client.connect import Connection, Overrides
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core.change import Actor, place_of
 from loopx_git.core.claim import state_of
-from loopx_git.core.commands import AddTodo, Command, OnTodo
+from loopx_git.core.commands import AddTodo, Command, Init, OnTodo
 from loopx_git.core.lease import Clocks, Lease, expires_at
 from loopx_git.core.todo import Todo
 from loopx_git.errors import (
@@ -159,7 +159,7 @@ class BaseClient:
         from loopx_git.store.transaction import Limits
 
         def decide(snapshot: TreeSnapshot | None, clocks: Clocks, request: str) -> Any:
-            if snapshot is None and not _begins(commands):
+            if snapshot is None and not isinstance(commands[0], Init):
                 raise not_initialised()
             return plan_group(snapshot, commands, actor, clocks, request)
 
@@ -285,12 +285,6 @@ class BaseClient:
 
 def _old(age: float) -> str:
     return "the age of this state is unknown" if age == float("inf") else f"this is {age:.0f} s old"
-
-
-def _begins(commands: Sequence[Command]) -> bool:
-    from loopx_git.core.commands import Init
-
-    return isinstance(commands[0], Init)
 
 
 def fingerprint(commands: Sequence[Command], actor: Actor) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.views import goal_json, peer_json, todo_json
@@ -31,15 +32,14 @@ def changes(ledger: Ledger, commit: Commit) -> list[dict[str, Any]]:
     try:
         paths = ledger.objects.changed(commit.parents[0], commit.oid)
         before, after = (ledger.snapshot(oid) for oid in (commit.parents[0], commit.oid))
-        places = dict.fromkeys(_one_place(layout.parse(path)) for path in paths)
+        # A todo is the same in the archive.
+        places = dict.fromkeys(
+            replace(place, kind=PathKind.TODO) if place.kind is PathKind.ARCHIVED else place
+            for place in map(layout.parse, paths)
+        )
         return [change for place in places for change in _of_place(before, after, place)]
     except InvalidState:
         return []
-
-
-def _one_place(place: PathParts) -> PathParts:
-    """A todo is the same in the archive."""
-    return PathParts(PathKind.TODO, place.goal, place.name) if place.kind is PathKind.ARCHIVED else place
 
 
 def _of_place(before: TreeSnapshot, after: TreeSnapshot, place: PathParts) -> list[dict[str, Any]]:

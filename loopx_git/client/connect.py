@@ -7,7 +7,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +100,6 @@ class Connection:
 
     def actor(self, agent: str | None = None, session: str | None = None) -> Actor:
         """The configured actor, or the one named."""
-        from dataclasses import replace
-
         settings = self.settings
         if agent is not None and agent != settings.agent:
             settings = replace(settings, agent=agent, session=session)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
-from loopx_git.client.renewal import renew_all
+from loopx_git.client.task_lease import TaskLease
 from loopx_git.client.todo_reads import TodoReads, not_ready
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core import conditions, resolve
@@ -88,7 +88,7 @@ class Heartbeat:
         assert answer.tip is not None
         peer = self._client.connection.ledger.snapshot(answer.tip).peer(actor.name)
         assert peer is not None
-        renew_all(self._client, agent_id=agent_id, session=session)
+        TaskLease(self._client).renew_all(agent_id=agent_id, session=session)
         return peer.last_seen or peer.created_at
 
     def status(self, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False) -> HeartbeatStatus:

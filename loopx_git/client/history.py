@@ -121,19 +121,14 @@ class History:
         """The remote's tip even when it is illegal: finding out is what verify is for."""
         if offline:
             return self._client.read(offline=True).tip
-        from loopx_git.errors import RemoteFailure
         from loopx_git.store.ledger import not_initialised
 
         connection = self._client.connection
         fetched = connection.ledger.publisher.fetch(connection.left)
-        if fetched.error is not None:
-            raise RemoteFailure(
-                f"the coordination ref cannot be read: {fetched.error}",
-                hint="what was fetched last: git loopx verify --offline",
-            )
-        if fetched.tip is None:
+        tip = fetched.read(hint="what was fetched last: git loopx verify --offline")
+        if tip is None:
             raise not_initialised()
-        return fetched.tip
+        return tip
 
 
 def entry_of(commit: Commit) -> dict[str, Any]:

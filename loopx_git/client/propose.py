@@ -18,7 +18,6 @@ from loopx_git.errors import (
     LoopXError,
     NotAllowed,
     NotFound,
-    RemoteFailure,
     UsageError,
 )
 from loopx_git.ledger.commits import Draft, Objects, Signature
@@ -157,10 +156,7 @@ class Proposals:
         connection = self._client.connection
         publisher = self._publisher(ref)
         with locked(connection.repository.home, connection.left):
-            fetched = publisher.fetch(connection.left)
-        if fetched.error is not None:
-            raise RemoteFailure(f"{ref} cannot be read: {fetched.error}", hint="git ls-remote")
-        return fetched.tip
+            return publisher.fetch(connection.left).read(ref)
 
     def _write(self, branch: str, command: AddTodo | OnTodo, subject: str) -> dict[str, Any]:
         """One commit with the files that the command would write, on top of the branch or of the tip."""

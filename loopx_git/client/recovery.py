@@ -34,13 +34,9 @@ def accept(client: BaseClient, tip: str, reason: str) -> None:
     publisher, home = ledger.publisher, connection.repository.home
     with locked(home, connection.left):
         known = publisher.known_tip()
-        fetched = publisher.fetch(connection.left)
-        if fetched.error is not None:
-            raise RemoteFailure(f"the coordination ref cannot be read: {fetched.error}", hint="git ls-remote")
-        if fetched.tip != tip:
-            raise NotAllowed(
-                f"the remote's tip is {fetched.tip or 'absent'}, not {tip}", hint="look again: git loopx sync"
-            )
+        shown = publisher.fetch(connection.left).read()
+        if shown != tip:
+            raise NotAllowed(f"the remote's tip is {shown or 'absent'}, not {tip}", hint="look again: git loopx sync")
         for fault in ledger.faults(tip, FIRST_CHECK):
             raise fault.error()
         root = ledger.root(tip)
@@ -78,15 +74,13 @@ def publish(client: BaseClient) -> dict[str, Any]:
             raise InvalidState(f"the ledger could not be copied: {copied.complaint}", hint="git fsck")
         for fault in Checker(objects, {}).walk(None, local, 10**9):
             raise fault.error()
-        fetched = publisher.fetch(connection.left)
-        if fetched.error is not None:
-            raise RemoteFailure(f"the remote cannot be read: {fetched.error}", hint="git ls-remote")
-        if fetched.tip is not None and fetched.tip != local:
+        shown = publisher.fetch(connection.left).read("the remote")
+        if shown is not None and shown != local:
             raise NotAllowed(
-                f"{pin.ref} exists on {settings.remote} already, at {fetched.tip}",
+                f"{pin.ref} exists on {settings.remote} already, at {shown}",
                 hint="join that ledger in a fresh clone, or: git config loopx.ref REF",
             )
-        if fetched.tip is None:
+        if shown is None:
             pushed = publisher.push(None, local, connection.left)
             if pushed.kind is not PushKind.LANDED:
                 raise not_taken("the remote", pushed)

@@ -1,11 +1,11 @@
-"""Renewing leases, for all that renews: `client.task_lease`, the background renewal, checks, heartbeats."""
+"""Renew one lease: for `client.task_lease`, for a claim that is taken up again, and for the thread that renews."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from loopx_git.core.commands import OnTodo, RenewAll
+from loopx_git.core.commands import OnTodo
 from loopx_git.core.table import Operation
 from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import UsageError
@@ -30,13 +30,6 @@ def renew(
     answer = client.submit([command], actor, words=f"task-lease renew {lease_id}")
     client.confirm(answer, actor)
     return answer
-
-
-def renew_all(client: BaseClient, *, agent_id: str | None = None, session: str | None = None) -> list[str]:
-    """Renew every lease of the session in one operation: their ids (todo@epoch)."""
-    actor = client.connection.actor(agent_id, session)
-    answer = client.submit([RenewAll()], actor, words="task-lease renew --all")
-    return answer.facts[0].get("renewed", [])
 
 
 def split(lease_id: str) -> tuple[str, int | None]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.news import news
-from loopx_git.client.renewal import renew, renew_all, split
+from loopx_git.client.renewal import renew, split
 from loopx_git.client.todos import Todos
 from loopx_git.client.views import LeaseView, News, TodoView
+from loopx_git.core.commands import RenewAll
 from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import About, LoopXError, NotFound, NotYourClaim, UsageError
 
@@ -63,7 +64,9 @@ class TaskLease:
 
         A lease that somebody took over is left out. Raises UsageError when no agent is set.
         """
-        return renew_all(self._client, agent_id=agent_id, session=session)
+        actor = self._client.connection.actor(agent_id, session)
+        answer = self._client.submit([RenewAll()], actor, words="task-lease renew --all")
+        return answer.facts[0].get("renewed", [])
 
     def transfer(
         self, lease_id: str | None = None, to: str | None = None, *, todo_id: str | None = None,

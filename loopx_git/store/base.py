@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from loopx_git.errors import RemoteFailure
+
 if TYPE_CHECKING:
     from loopx_git.store.repository import Repository
 
@@ -52,6 +54,14 @@ class Fetched:
     throttled: bool = False
     retry_after: float | None = None
     lasting: bool = False
+
+    def read(
+        self, what: str = "the coordination ref", *, hint: str = "check the remote and your access: git ls-remote"
+    ) -> str | None:
+        """The tip. Raises RemoteFailure when `what` could not be read."""
+        if self.error is not None:
+            raise RemoteFailure(f"{what} cannot be read: {self.error}", hint=hint)
+        return self.tip
 
 
 @dataclass(frozen=True, slots=True)

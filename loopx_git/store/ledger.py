@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from loopx_git.core.change import Actor, Facts
-from loopx_git.errors import InvalidState, NotInitialised, RemoteFailure
+from loopx_git.errors import InvalidState, NotInitialised
 from loopx_git.ledger.commits import Commit, Objects
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.validation import Checker, Fault
@@ -145,15 +145,10 @@ class Ledger:
 
     def need_tip(self, timeout: float) -> str:
         """The tip, freshly read. Raises RemoteFailure when it cannot be read, NotInitialised when there is none."""
-        fetched = self.refresh(timeout)
-        if fetched.error is not None:
-            raise RemoteFailure(
-                f"the coordination ref cannot be read: {fetched.error}",
-                hint="check the remote and your access: git ls-remote",
-            )
-        if fetched.tip is None:
+        tip = self.refresh(timeout).read()
+        if tip is None:
             raise not_initialised()
-        return fetched.tip
+        return tip
 
     # -- writing
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from loopx_git.errors import InvalidState
-
     T = TypeVar("T")
 
 #: Most bytes of a file that is read as text.
@@ -60,7 +58,11 @@ def parsed(path: str, limit: int, build: Callable[[Any], T], what: str = "") -> 
     try:
         return build(json.loads(data))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InvalidState) as error:
-        raise unreadable(path, error, what) from None
+        raise InvalidState(
+            f"{what}{path} cannot be read: {error}",
+            hint=f"look at it, then move it away: {path}",
+            about={"file": path},
+        ) from None
 
 
 def save(path: str, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
@@ -70,14 +72,3 @@ def save(path: str, value: Any, *, indent: int | None = None, sort_keys: bool = 
     make_folder(os.path.dirname(path))
     text = json.dumps(value, indent=indent, sort_keys=sort_keys)
     write_file(path, (text if indent is None else f"{text}\n").encode("ascii"))
-
-
-def unreadable(path: str, error: Exception, what: str = "") -> InvalidState:
-    """The error of a file whose content counts and is not what it should be; `what` goes before its path."""
-    from loopx_git.errors import InvalidState
-
-    return InvalidState(
-        f"{what}{path} cannot be read: {error}",
-        hint=f"look at it, then move it away: {path}",
-        about={"file": path},
-    )

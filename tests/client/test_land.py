@@ -13,6 +13,9 @@ import pytest
 from clones import COORD, Clone, Result, World, plant
 from servers import git_daemon, http_backend
 
+from loopx_git import LoopXClient, NotYourClaim
+from loopx_git.client.lease_renewer import LeaseRenewer
+
 MAIN = "refs/heads/main"
 
 
@@ -206,6 +209,24 @@ def test_shallow_and_partial_clones_land(ledger: World, alice: Clone, kind: tupl
     assert land(thin, "--todo-id", todo).json["code"].endswith(oid)
     assert branch(ledger) == oid
     ledger.git("fsck", "--full", folder=ledger.remote)
+
+
+def test_a_pre_push_hook_ends_when_the_claim_is_lost(
+    ledger: World, alice: Clone, bob: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(alice.common_dir / "hooks/pre-push", "#!/bin/sh\nexec sleep 600\n")
+    todo = alice.add("taken meanwhile")
+    alice.run("todo", "claim", todo, "--ttl", "4s", agent="alice")
+    oid, start = work(alice), LeaseRenewer.start
+
+    def taken(self: LeaseRenewer) -> None:
+        bob.run("todo", "release", todo, "--force", "--reason", "needed", agent="bob")
+        start(self)
+
+    monkeypatch.setattr(LeaseRenewer, "start", taken)
+    with pytest.raises(NotYourClaim):
+        LoopXClient(alice.path, env=alice.env, agent="alice").land(todo)
+    assert branch(ledger) != oid
 
 
 def test_without_a_remote_both_refs_move_in_one_transaction(tmp_path: Path) -> None:

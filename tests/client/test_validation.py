@@ -164,3 +164,22 @@ def test_a_claim_lost_meanwhile_ends_the_check(checked: Clone, ledger: World, tm
     assert (refusal.value.about["holder"], refusal.value.about["epoch"]) == ("bob", taken[0])
     assert bob.show(todo)["lease"]["holder"] == "bob"
     assert bob.verified()["ok"]
+
+
+def test_a_check_ends_at_the_deadline_of_a_claim_that_cannot_be_renewed(
+    checked: Clone, ledger: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    todo = claimed(checked, "hangs", ttl="4s")
+    client = LoopXClient(checked.path, env=checked.env, agent="alice")
+    away, start = ledger.remote.with_name("away.git"), LeaseRenewer.start
+
+    def without_remote(self: LeaseRenewer) -> None:
+        ledger.remote.rename(away)
+        start(self)
+
+    monkeypatch.setattr(LeaseRenewer, "start", without_remote)
+    with pytest.raises(NotYourClaim, match="could not be renewed and is past its deadline"):
+        client.todo.complete(todo)
+    assert len([note for note in client.notes if note.startswith("a renewal did not go through")]) == 1
+    away.rename(ledger.remote)
+    assert checked.show(todo)["todo"]["status"] == "open"

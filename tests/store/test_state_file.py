@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loopx_git.errors import InvalidState
-from loopx_git.store.state_file import SIZE_MAX, load, parsed, read_plain, save, unreadable
+from loopx_git.store.state_file import SIZE_MAX, load, parsed, read_plain, save
 
 
 def test_a_value_is_written_for_a_program_or_for_people(tmp_path: Path) -> None:
@@ -49,13 +49,6 @@ def test_only_a_small_plain_file_is_read(tmp_path: Path) -> None:
     assert load(str(tmp_path / "pipe")) is None
 
 
-def test_the_error_names_the_file_and_destroys_nothing() -> None:
-    error = unreadable("/x/state.json", ValueError("it is cut off"), "the record ")
-    assert isinstance(error, InvalidState)
-    assert error.message == "the record /x/state.json cannot be read: it is cut off"
-    assert (error.hint, error.about) == ("look at it, then move it away: /x/state.json", {"file": "/x/state.json"})
-
-
 @pytest.mark.parametrize("data", [b"", b"{", b"[" * 5000, b"\xff", b"[]", b"{}", b'{"a": 1, "b": 2}'])
 def test_a_file_whose_content_counts_is_an_error_that_names_it(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "state.json"
@@ -65,7 +58,8 @@ def test_a_file_whose_content_counts_is_an_error_that_names_it(tmp_path: Path, d
     path.write_bytes(data)
     with pytest.raises(InvalidState, match=f"the pin {path} cannot be read") as raised:
         parsed(str(path), 10_000, one_key, "the pin ")
-    assert raised.value.file == str(path)
+    assert (raised.value.file, path.read_bytes()) == (str(path), data)
+    assert raised.value.hint == f"look at it, then move it away: {path}"
 
 
 def one_key(raw: dict[str, int]) -> int:
