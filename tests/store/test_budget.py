@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -104,25 +105,24 @@ def test_a_probe_and_the_mending_of_coord_git_have_one_budget(
 ) -> None:
     """Each step of them takes a while: the ones after it have that much less."""
     from loopx_git.client.probe import Probe
-    from loopx_git.store import coord, remote
+    from loopx_git.store.repository import OwnRepository
 
     clock = FakeClock()
     client = Client(alice.path, alice.env, {"timeout": "60"}, Overrides(clock=clock))
     client.read()
     seen: list[float] = []
-    real = remote.git
+    real = OwnRepository.git
 
-    def slow(*args: Any, timeout: float, **more: Any) -> Any:
+    def slow(own: OwnRepository, args: Sequence[str], timeout: float, **more: Any) -> Any:
         seen.append(timeout)
         clock.advance(3)
-        return real(*args, timeout=timeout, **more)
+        return real(own, args, timeout, **more)
 
-    monkeypatch.setattr(remote, "git", slow)
+    monkeypatch.setattr(OwnRepository, "git", slow)
     assert Probe(client).run()
     assert len(seen) > 10 and seen == sorted(seen, reverse=True) and seen[0] == 60.0 and seen[-1] < 30.0
     (alice.home / "coord.git/HEAD").write_bytes(b"")
     seen.clear()
-    monkeypatch.setattr(coord, "git", slow)
     again = Client(alice.path, alice.env, {"timeout": "60"}, Overrides(clock=clock))
     with again.connection.within():
         clock.advance(20)
