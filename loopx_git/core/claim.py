@@ -95,6 +95,16 @@ def is_held(lease: Lease, snapshot: Snapshot, clocks: Clocks) -> bool:
     return state_of(lease, snapshot, clocks) is LeaseState.HELD
 
 
+def held_by(agent: str, snapshot: Snapshot, clocks: Clocks) -> list[Lease]:
+    """The claims that an agent holds and that others must leave alone, over all goals."""
+    return [
+        lease
+        for goal in snapshot.goal_ids()
+        for lease in snapshot.leases(goal)
+        if lease.holder == agent and is_held(lease, snapshot, clocks)
+    ]
+
+
 def is_abandoned(lease: Lease, snapshot: Snapshot, clocks: Clocks) -> bool:
     """True for a claim without a time bound whose peer has not been seen for the policy's peers.stale_after.
 

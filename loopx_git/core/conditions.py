@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from loopx_git.core import scope
 from loopx_git.core.change import Actor
-from loopx_git.core.claim import is_held
+from loopx_git.core.claim import held_by, is_held
 from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import GoalStatus, Peer, PeerStatus
 from loopx_git.core.snapshot import Snapshot
@@ -138,12 +138,7 @@ def limit(snapshot: Snapshot, actor: Actor, clocks: Clocks) -> Unmet | None:
     most = snapshot.policy.claims_max_per_agent
     if most is None:
         return None
-    count = sum(
-        1
-        for goal in snapshot.goal_ids()
-        for lease in snapshot.leases(goal)
-        if lease.holder == actor.name and is_held(lease, snapshot, clocks)
-    )
+    count = len(held_by(actor.name, snapshot, clocks))
     if count < most:
         return None
     return Unmet(

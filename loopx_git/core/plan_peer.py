@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from loopx_git.core import ids
 from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutPeer, PutTodo, Write
-from loopx_git.core.claim import is_held
+from loopx_git.core.claim import held_by
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus
 from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import Peer, PeerKind, PeerStatus
@@ -81,12 +81,7 @@ def set_status(snapshot: Snapshot, command: SetPeerStatus, actor: Actor, clocks:
 
 
 def _refuse_while_it_holds(snapshot: Snapshot, peer: Peer, clocks: Clocks) -> None:
-    held = [
-        lease.id
-        for goal in snapshot.goal_ids()
-        for lease in snapshot.leases(goal)
-        if lease.holder == peer.agent and is_held(lease, snapshot, clocks)
-    ]
+    held = [lease.id for lease in held_by(peer.agent, snapshot, clocks)]
     if held:
         raise NotAllowed(
             f"{peer.agent} holds {', '.join(held[:5])}",

@@ -9,7 +9,7 @@ from loopx_git.core import graph, ids, resolve
 from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutFormat, PutGoal, PutPolicy, PutTodo, Write
 from loopx_git.core.claim import is_held
 from loopx_git.core.commands import AddTodo, CloseGoal, CreateGoal, SetPolicy
-from loopx_git.core.fields import why_bad
+from loopx_git.core.fields import EDITABLE, why_bad
 from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import Goal, GoalStatus
 from loopx_git.core.policy import Policy, get, with_value
@@ -117,37 +117,17 @@ def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, clocks: Clocks)
     stored = snapshot.goal(goal)
     if stored is not None and stored.status is GoalStatus.CLOSED:
         raise NotAllowed(f"the goal {goal} is closed", hint="git loopx goal list", about={"goal": goal})
+    given = {name: getattr(command, name) for name in EDITABLE if name != "depends_on"}
     todo = Todo(
         id=ids.check("todo", command.id),
         goal=goal,
-        title=command.title,
         status=Status.OPEN,
         created_at=clocks.now,
         created_by=actor.name,
-        priority=command.priority,
-        alias=command.alias,
-        scope=command.scope,
-        requires=command.requires,
-        excluded=command.excluded,
-        labels=command.labels,
-        resume_after=command.resume_after,
-        validate=command.validate,
-        branch=command.branch,
-        body=command.body,
+        **given,
     )
-    for name in (
-        "title",
-        "body",
-        "alias",
-        "priority",
-        "scope",
-        "requires",
-        "excluded",
-        "labels",
-        "validate",
-        "branch",
-    ):
-        check_field(name, getattr(todo, name))
+    for name, value in given.items():
+        check_field(name, value)
     if snapshot.goals_of(todo.id):
         raise UsageError(f"the id {todo.id} is taken", hint="run the same command again")
     if todo.alias is not None:
@@ -199,8 +179,8 @@ def resolved_dependencies(snapshot: Snapshot, todo: str, given: tuple[str, ...])
     def edges(current: str) -> tuple[str, ...]:
         if current == todo:
             return wanted
-        goals = snapshot.goals_of(current)
-        return snapshot.todo(goals[0], current).depends_on if len(goals) == 1 else ()
+        other = resolve.linked(snapshot, current)
+        return () if other is None else other.depends_on
 
     cycle = graph.find_cycle(todo, edges)
     if cycle:

@@ -102,10 +102,7 @@ def _check_call(command: OnTodo, actor: Actor, snapshot: Snapshot) -> None:
     if command.force and operation not in FORCEABLE:
         raise UsageError(f"{operation} cannot be forced", hint="leave out --force and --reason")
     if not command.force and not actor.is_agent:
-        raise UsageError(
-            f"{operation} needs an agent",
-            hint=resolve.who_acts(snapshot),
-        )
+        raise UsageError(f"{operation} needs an agent", hint=resolve.who_acts(snapshot))
     if command.status is not None and command.status not in {status.value for status in SETTABLE}:
         other = {"completed": "complete", "superseded": "supersede", "cancelled": "cancel"}.get(command.status)
         hint = f"it has a command of its own: git loopx todo {other} -h" if other else "one of " + ", ".join(SETTABLE)
@@ -156,7 +153,8 @@ class _Grant:
     def change_set(self, base: ChangeSet) -> ChangeSet:
         for effect in self.row.effects:
             _EFFECTS[effect](self)
-        self._append_note()
+        if self.command.note is not None:
+            self.todo = with_note(self.todo, self.command.note, self.actor, self.clocks)
         if self.command.status is not None and Effect.BACK not in self.row.effects:
             self.todo = replace(self.todo, status=Status(self.command.status))
         unbound = self.lease.holder is not None and self.lease.session is None
@@ -231,7 +229,7 @@ class _Grant:
         if self.command.to is None:
             raise UsageError("transfer needs the receiving agent", hint="--to AGENT")
         receiver = self._active_peer(ids.check("agent", self.command.to))
-        self._fits(receiver)
+        _refuse(conditions.fitness(receiver, self.todo))
         self.prev = f"{self.lease.holder}@{self.lease.epoch}"
         self.lease = handed_over(self.lease, receiver.agent, self.clocks, self.request)
 
@@ -335,29 +333,12 @@ class _Grant:
             about={"agent": agent},
         )
 
-    def _fits(self, peer: Peer) -> None:
-        unmet = conditions.fitness(peer, self.todo)
-        if unmet is not None:
-            raise unmet.error()
-
     def _conditions(self) -> None:
-        peer = self._active_peer(self.actor.name)
-        self._fits(peer)
-        own = self.lease.holder == self.actor.name
-        checks: list[Callable[[], conditions.Unmet | None]] = [
-            lambda: conditions.scope_overlap(self.snapshot, self.todo, self.actor, self.clocks)
-        ]
-        if not own:
-            checks.insert(0, lambda: conditions.readiness(self.snapshot, self.todo, self.clocks))
-            checks.insert(1, lambda: conditions.limit(self.snapshot, self.actor, self.clocks))
-        for check in checks:
-            unmet = check()
-            if unmet is not None:
-                raise unmet.error()
-
-    def _append_note(self) -> None:
-        if self.command.note is not None:
-            self.todo = with_note(self.todo, self.command.note, self.actor, self.clocks)
+        _refuse(conditions.fitness(self._active_peer(self.actor.name), self.todo))
+        if self.lease.holder != self.actor.name:
+            _refuse(conditions.readiness(self.snapshot, self.todo, self.clocks))
+            _refuse(conditions.limit(self.snapshot, self.actor, self.clocks))
+        _refuse(conditions.scope_overlap(self.snapshot, self.todo, self.actor, self.clocks))
 
     def _renewals(self, writes: list[Write]) -> tuple[str, ...]:
         """Renew on the way what the caller holds and is due, so that working keeps a claim alive."""
@@ -374,6 +355,11 @@ class _Grant:
                     found.append(lease.id)
                     writes.append(PutLease(goal, renewed(lease, self.actor, lease.ttl_s, self.clocks, self.request)))
         return tuple(found)
+
+
+def _refuse(unmet: conditions.Unmet | None) -> None:
+    if unmet is not None:
+        raise unmet.error()
 
 
 _EFFECTS: dict[Effect, Callable[[_Grant], None]] = {effect: getattr(_Grant, effect.value) for effect in Effect}

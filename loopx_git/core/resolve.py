@@ -7,6 +7,7 @@ import re
 from loopx_git.core import ids
 from loopx_git.core.peer import PeerKind, PeerStatus
 from loopx_git.core.snapshot import Snapshot
+from loopx_git.core.todo import Todo
 from loopx_git.errors import InvalidState, NotFound, UsageError
 
 #: What begins an id but is too short to name a todo.
@@ -74,6 +75,12 @@ def todo(snapshot: Snapshot, given: str, goal_given: str | None = None) -> tuple
             about={"todo_id": found, "goal": goals[0]},
         )
     return goals[0], found
+
+
+def linked(snapshot: Snapshot, todo_id: str) -> Todo | None:
+    """The todo that a link of another todo names, or None for a link to nothing, or to one id in two goals."""
+    goals = snapshot.goals_of(todo_id)
+    return snapshot.todo(goals[0], todo_id) if len(goals) == 1 else None
 
 
 def _full_id(snapshot: Snapshot, given: str) -> str:

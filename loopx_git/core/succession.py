@@ -47,12 +47,12 @@ def found(snapshot: Snapshot, todo: Todo, given: str) -> Todo:
             about={"todo_id": todo.id, "successor": successor},
         )
 
-    def following(current: str) -> str | None:
-        goals = snapshot.goals_of(current)
-        return snapshot.todo(goals[0], current).successor if len(goals) == 1 else None
+    def successor_of(current: str) -> str | None:
+        following = resolve.linked(snapshot, current)
+        return None if following is None else following.successor
 
     try:
-        chain = graph.chain(successor, following)
+        chain = graph.chain(successor, successor_of)
     except graph.CycleError as error:
         raise NotAllowed(
             f"the successors of {successor} run in a circle: {' -> '.join(error.cycle)}", hint="git loopx verify"
@@ -69,12 +69,7 @@ def found(snapshot: Snapshot, todo: Todo, given: str) -> Todo:
 
 def unlinked(snapshot: Snapshot, todo: Todo) -> Todo | None:
     """The successor of a todo without its link back, or None when there is none to take out."""
-    if todo.successor is None:
-        return None
-    goals = snapshot.goals_of(todo.successor)
-    if len(goals) != 1:
-        return None
-    other = snapshot.todo(goals[0], todo.successor)
-    if todo.id not in other.supersedes:
+    other = None if todo.successor is None else resolve.linked(snapshot, todo.successor)
+    if other is None or todo.id not in other.supersedes:
         return None
     return replace(other, supersedes=tuple(link for link in other.supersedes if link != todo.id))

@@ -193,15 +193,13 @@ def trails_of(
                 continue
             former[todo] = keys
             goal, steps = found[todo]
-            step = _step(checker, TreeSnapshot, oid, goal, todo, steps)
+            step = _step(checker, oid, goal, todo, steps)
             if step is not None:
                 steps.append(step)
     return found
 
 
-def _step(
-    checker: Checker, read: Callable[..., TreeSnapshot], oid: str, goal: str, todo: str, steps: list[LedgerStep]
-) -> LedgerStep | None:
+def _step(checker: Checker, oid: str, goal: str, todo: str, steps: list[LedgerStep]) -> LedgerStep | None:
     """The states after one commit; None for a commit that was nobody's to make: it granted nothing."""
     from loopx_git.core.times import format_time
 
@@ -209,7 +207,7 @@ def _step(
     commit = objects.commit(oid)
     try:
         said = message.load(commit.message)
-        after = read(objects.tree(oid), checker.memo)
+        after = TreeSnapshot(objects.tree(oid), checker.memo)
         lease = after.lease(goal, todo) or Lease(todo)
         stored = after.todo(goal, todo) if after.goals_of(todo) else None
     except InvalidState:

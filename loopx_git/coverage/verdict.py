@@ -240,7 +240,7 @@ def judge(paths: Iterable[str], guarded: Guarded, case: Case) -> list[Group]:
     return list(groups.values())
 
 
-class Bench:
+class CommitJudge:
     """Judges commits. `granted` is what every claim that they name is worth, `live` what is held now."""
 
     def __init__(self, policy: GuardPolicy, granted: Mapping[str, Named], live: Sequence[Claim]) -> None:

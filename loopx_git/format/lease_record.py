@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from loopx_git.core import ids
@@ -12,9 +13,8 @@ from loopx_git.errors import InvalidState
 
 #: Largest record in bytes that is read; ours have about 400.
 SIZE_MAX = 4096
-KEYS = (
-    "acquired_at", "ended", "epoch", "holder", "last_request", "renewed_at", "seq", "session", "todo", "ttl_s",
-)  # fmt: skip
+#: Every record has exactly these keys.
+KEYS = tuple(sorted(Lease.__dataclass_fields__))
 #: Epochs and sequence numbers stay within what every JSON reader keeps exact.
 COUNT_MAX = 2**53 - 1
 
@@ -42,20 +42,18 @@ def as_json(lease: Lease) -> dict[str, Any]:
 
 def load(data: bytes, todo: str, *, name: str) -> Lease:
     """The record of `todo` from the file `name`; InvalidState says which line or key is wrong."""
-    if len(data) > SIZE_MAX:
-        raise _bad(name, f"is larger than {SIZE_MAX} bytes", 1, todo)
-    try:
-        raw = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_constant)
-    except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", 1)
-        raise _bad(name, f"is not a JSON object: {error}", line, todo) from None
-    if not isinstance(raw, dict) or tuple(sorted(raw)) != KEYS:
-        raise _bad(name, "must have exactly the keys " + ", ".join(KEYS), 1, todo)
-    lines = data.decode("utf-8").split("\n")
+
+    def wrong(why: str, line: int) -> InvalidState:
+        return InvalidState(
+            f"{name}:{line}: the lease record {why}",
+            hint="this todo cannot be used until the record is mended: git loopx verify",
+            about={"file": name, "line": line, "todo_id": todo},
+        )
+
+    raw = read_object(data, KEYS, wrong)
 
     def bad(key: str, why: str) -> InvalidState:
-        line = next((n for n, text in enumerate(lines, 1) if f'"{key}"' in text), 1)
-        return _bad(name, f"{key} {why}", line, todo)
+        return wrong(f"{key} {why}", line_of(data, key))
 
     def optional(key: str, kind: str) -> str | None:
         value = raw[key]
@@ -104,6 +102,24 @@ def load(data: bytes, todo: str, *, name: str) -> Lease:
     return lease
 
 
+def read_object(data: bytes, keys: Sequence[str], wrong: Callable[[str, int], InvalidState]) -> dict[str, Any]:
+    """The JSON object of a record, which has exactly these keys; `wrong` makes the error of (why, line)."""
+    if len(data) > SIZE_MAX:
+        raise wrong(f"is larger than {SIZE_MAX} bytes", 1)
+    try:
+        raw = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_constant)
+    except (ValueError, RecursionError) as error:
+        raise wrong(f"is not a JSON object: {error}", getattr(error, "lineno", 1)) from None
+    if not isinstance(raw, dict) or sorted(raw) != list(keys):
+        raise wrong("must have exactly the keys " + ", ".join(keys), 1)
+    return raw
+
+
+def line_of(data: bytes, key: str) -> int:
+    """The line of a record on which a key stands."""
+    return next((n for n, text in enumerate(data.split(b"\n"), 1) if f'"{key}"'.encode() in text), 1)
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     keys = [key for key, _ in pairs]
     if len(set(keys)) != len(keys):
@@ -113,11 +129,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(text: str) -> Any:
     raise ValueError(f"{text} is not a number")
-
-
-def _bad(name: str, why: str, line: int, todo: str) -> InvalidState:
-    return InvalidState(
-        f"{name}:{line}: the lease record {why}",
-        hint="this todo cannot be used until the record is mended: git loopx verify",
-        about={"file": name, "line": line, "todo_id": todo},
-    )

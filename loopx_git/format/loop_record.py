@@ -11,10 +11,8 @@ from loopx_git.core.loop import Loop, LoopStatus
 from loopx_git.core.times import format_time, parse_time
 from loopx_git.core.todo import bad_line
 from loopx_git.errors import InvalidState
-from loopx_git.format.lease_record import COUNT_MAX
+from loopx_git.format.lease_record import COUNT_MAX, line_of, read_object
 
-#: Largest record in bytes that is read; ours have about 300.
-SIZE_MAX = 4096
 #: Longest reason in characters.
 REASON_MAX = 300
 
@@ -45,20 +43,19 @@ def dump(loop: Loop) -> bytes:
 
 def load(data: bytes, loop: str, *, name: str) -> Loop:
     """The record of `loop` from the file `name`; InvalidState says which line or key is wrong."""
-    if len(data) > SIZE_MAX:
-        raise _bad(name, f"is larger than {SIZE_MAX} bytes", 1)
-    try:
-        raw = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        raise _bad(name, f"is not a JSON object: {error}", getattr(error, "lineno", 1)) from None
-    if not isinstance(raw, dict) or tuple(sorted(raw)) != KEYS:
-        raise _bad(name, "must have exactly the keys " + ", ".join(KEYS), 1)
-    lines = data.decode("utf-8").split("\n")
+
+    def wrong(why: str, line: int) -> InvalidState:
+        return InvalidState(
+            f"{name}:{line}: the loop's record {why}",
+            hint="that loop cannot tick until it is mended, and nothing else is affected: git loopx verify",
+            about={"file": name, "line": line},
+        )
+
+    raw = read_object(data, KEYS, wrong)
     for key, value in raw.items():
         why = _why_bad(key, value, loop)
         if why is not None:
-            line = next((number for number, text in enumerate(lines, 1) if f'"{key}"' in text), 1)
-            raise _bad(name, f"{key} {why}", line)
+            raise wrong(f"{key} {why}", line_of(data, key))
     return Loop(
         name=loop,
         created_at=parse_time(raw["created_at"]),
@@ -101,18 +98,3 @@ def _why_no_time(value: str) -> str | None:
     except ValueError:
         return "is not a UTC timestamp"
     return None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    if len(set(keys)) != len(keys):
-        raise ValueError("a key is there twice")
-    return dict(pairs)
-
-
-def _bad(path: str, why: str, line: int) -> InvalidState:
-    return InvalidState(
-        f"{path}:{line}: the loop's record {why}",
-        hint="that loop cannot tick until it is mended, and nothing else is affected: git loopx verify",
-        about={"file": path, "line": line},
-    )

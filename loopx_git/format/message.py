@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from loopx_git.core import ids
 from loopx_git.core.change import Op
+from loopx_git.core.fields import why_bad
 from loopx_git.core.todo import bad_line
 from loopx_git.errors import InvalidState
 
@@ -84,35 +86,17 @@ def load(text: str) -> Message:
     for key, value in found.items():
         if not _CHECKS[key](value):
             raise _bad(f"has a malformed {PREFIX}{key}: {value[:80]!r}")
-    return Message(
-        subject=subject,
-        op=Op(found["Op"]),
-        agent=found["Agent"],
-        request=found["Request"],
-        nonce=found["Nonce"],
-        version=found["Version"],
-        goal=found.get("Goal"),
-        todo=found.get("Todo"),
-        epoch=int(found["Epoch"]) if "Epoch" in found else None,
-        session=found.get("Session"),
-        prev=found.get("Prev"),
-        reason=found.get("Reason"),
-        code=found.get("Code"),
-        renew=tuple(found["Renew"].split(" ")) if "Renew" in found else (),
-    )
+    return Message(subject, **{key.lower(): _READ.get(key, str)(value) for key, value in found.items()})
 
 
-def is_actor(value: str) -> bool:
-    """An agent's id, or the e-mail address of a git identity."""
-    return ids.is_valid("agent", value) or ids.EMAIL.fullmatch(value) is not None
-
-
+#: How the values that are not text are read.
+_READ: dict[str, Callable[[str], Any]] = {"Op": Op, "Epoch": int, "Renew": lambda value: tuple(value.split(" "))}
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "Op": lambda value: value in {op.value for op in Op},
     "Goal": lambda value: ids.is_valid("goal", value),
     "Todo": lambda value: ids.is_valid("todo", value),
     "Epoch": lambda value: _COUNT.fullmatch(value) is not None,
-    "Agent": is_actor,
+    "Agent": lambda value: why_bad("created_by", value) is None,
     "Session": lambda value: ids.is_valid("session", value),
     "Prev": lambda value: _PREV.fullmatch(value) is not None,
     "Reason": lambda value: bad_line(value, 300) is None,

@@ -11,7 +11,7 @@ from loopx_git.client.client import Client
 from loopx_git.core.ids import OID
 from loopx_git.coverage.changes import Code, CodeCommit
 from loopx_git.coverage.history import ledger_of
-from loopx_git.coverage.verdict import Bench, Group
+from loopx_git.coverage.verdict import CommitJudge, Group
 from loopx_git.errors import InvalidState, UsageError
 from loopx_git.guard.answer import Answer, examine
 from loopx_git.guard.context import Context
@@ -86,10 +86,10 @@ def judge_selection(client: Client, context: Context, selection: Sequence[str], 
         names, context.claims, source, require=require, is_late=context.is_late
     )
     live = [claim for claim in context.claims if not claim.has_lapsed(context.now)]
-    return Answer(context, source, gathered(found, Bench(context.policy, granted, live)))
+    return Answer(context, source, gathered(found, CommitJudge(context.policy, granted, live)))
 
 
-def gathered(found: Iterable[CodeCommit], bench: Bench) -> list[Group]:
+def gathered(found: Iterable[CodeCommit], bench: CommitJudge) -> list[Group]:
     """The findings; each has the commits that it is about in its fields."""
     groups: dict[tuple[str, str], Group] = {}
     for commit in found:

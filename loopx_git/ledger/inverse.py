@@ -207,8 +207,8 @@ class _OneTodo:
         added = self.new.notes[len(self.old.notes) :]
         return added[0].text if added else None
 
-    def clocks(self, own: datetime | None = None) -> Clocks:
-        """When the planner decided: the time of the note it wrote, else that of a claim it renewed on the way, else
+    def clocks(self, own: datetime | None = None, *, on_the_way: bool = True) -> Clocks:
+        """When the planner decided: the time of the note it wrote, else that of a claim it renewed `on_the_way`, else
         `own`, the time that the operation itself wrote, else the commit's."""
         added, renewed = self.new.notes[len(self.old.notes) :], self.step.message.renew
         now = own or self.step.at
@@ -217,7 +217,7 @@ class _OneTodo:
                 now = parse_time(added[0].time)
             except ValueError:
                 raise Wrong("note", f"the note's time {added[0].time!r} is not a UTC timestamp") from None
-        elif renewed:
+        elif renewed and on_the_way:
             now = _renewed_at(self.step.after, renewed[0]) or now
         return Clocks(now, _Unless(_LONG_AGO), _Unless(_NEVER))
 
@@ -277,9 +277,7 @@ def _renew(step: Step) -> Decided:
         now = _renewed_at(step.after, message.renew[0]) if message.renew else None
         return RenewAll(message.renew), Clocks(now or step.at)
     one = _OneTodo.of(step)
-    # What this operation renews is its own todo's lease: the others that it names do not tell its time.
-    own = replace(one, step=replace(step, message=replace(message, renew=())))
-    return one.command(Operation.RENEW), own.clocks(one.lease_new.renewed_at)
+    return one.command(Operation.RENEW), one.clocks(one.lease_new.renewed_at, on_the_way=False)
 
 
 def _release(step: Step) -> Decided:

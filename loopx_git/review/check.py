@@ -9,7 +9,7 @@ from typing import Any
 from loopx_git.coverage.changes import CodeCommit
 from loopx_git.coverage.history import Granted
 from loopx_git.coverage.policy import GuardPolicy
-from loopx_git.coverage.verdict import Bench, Who, fields_of, says
+from loopx_git.coverage.verdict import CommitJudge, Who, fields_of, says
 
 CONFIG = ".loopx/config.toml"
 _NOBODY = Who(None, None)
@@ -44,7 +44,7 @@ def findings(
     if policy.mode == "off":
         return
     level = "error" if policy.mode == "block" or strict else "warning"
-    bench = Bench(policy, granted.named, granted.live)
+    bench = CommitJudge(policy, granted.named, granted.live)
     for commit in commits:
         for group in bench.judge(commit):
             if group.allowed:

@@ -81,11 +81,7 @@ def damage(path: str) -> str | None:
     for name in ("objects", "refs"):
         if not os.path.isdir(os.path.join(path, name)):
             return f"{path}/{name} is not a folder"
-    for name, form, needed in (
-        ("HEAD", _HEAD, True),
-        ("config", _CONFIG_LINE, True),
-        ("packed-refs", _PACKED, False),
-    ):
+    for name, form, needed in _FILES:
         text = _text(os.path.join(path, name))
         if text is None:
             return f"{path}/{name} cannot be read"

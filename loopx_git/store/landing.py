@@ -20,7 +20,7 @@ from loopx_git.store.environment import REMOTE
 from loopx_git.store.lock import make_folder
 from loopx_git.store.process import Finished
 from loopx_git.store.push_result import classify
-from loopx_git.store.repository import OwnRepository, Repository
+from loopx_git.store.repository import PUSH, OwnRepository, Repository
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects
@@ -120,8 +120,7 @@ class Landing:
         return dict(reversed(row.split("\t")) for row in listed.text.splitlines() if "\t" in row)  # type: ignore[misc]
 
     def _send(self, options: list[str], refspecs: list[str], timeout: float) -> Finished:
-        fixed = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-thin"]
-        return self.scratch.git([*fixed, *options, "--", REMOTE, *refspecs], timeout)
+        return self.scratch.git([*PUSH, "--no-thin", *options, "--", REMOTE, *refspecs], timeout)
 
     def _look_closer(self, parent: str, oid: str, done: Finished, pushed: Pushed, timeout: float) -> Pushed:
         """A refusal marks both refs, so both are read: the one that moved is the cause."""

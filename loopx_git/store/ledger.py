@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
-from typing import Any
 
 from loopx_git.core.change import Actor, Facts
 from loopx_git.errors import InvalidState, NotInitialised
-from loopx_git.ledger.commits import Commit, Objects
+from loopx_git.ledger.commits import Commit
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.validation import Checker, Fault
 from loopx_git.store import transaction as tx
@@ -43,43 +41,24 @@ class SubmitResult:
     found: bool = False
     confirmed: bool = True
     losses: int = 0
-    pushes: int = 0
     notes: Sequence[str] = field(default_factory=tuple)
 
 
 class Ledger:
-    """One clone's access to one coordination ref. `home` is the folder for the lock and the records; None for
-    stores in memory, which lock nothing."""
+    """One clone's access to one coordination ref.
+
+    home         the folder for the lock and the records; None for stores in memory, which lock nothing
+    memo         what was parsed already, shared by all snapshots of this process
+    notes        what the caller should know besides an answer; callers append to it
+    first_sight  when records dated in our future were first seen here
+    wrote        whether something of this process stands in the ledger
+    """
 
     def __init__(self, context: TransactionContext, home: str | None) -> None:
         self.context, self.home = context, home
-        #: Whether something of this process stands in the ledger.
+        self.objects, self.publisher, self.memo = context.objects, context.publisher, context.memo
+        self.notes, self.first_sight = context.notes, context.first_sight
         self.wrote = False
-
-    @property
-    def objects(self) -> Objects:
-        """Where commits are kept."""
-        return self.context.objects
-
-    @property
-    def publisher(self) -> Publisher:
-        """Where the coordination ref is read and moved."""
-        return self.context.publisher
-
-    @property
-    def memo(self) -> dict[Hashable, Any]:
-        """What was parsed already, shared by all snapshots of this process."""
-        return self.context.memo
-
-    @property
-    def notes(self) -> list[str]:
-        """What the caller should know besides an answer; callers append to it."""
-        return self.context.notes
-
-    @property
-    def first_sight(self) -> Mapping[str, datetime]:
-        """When records dated in our future were first seen here."""
-        return self.context.first_sight
 
     @property
     def pending(self) -> Sequence[Pending]:
@@ -202,7 +181,6 @@ class Ledger:
             found=result.oid is not None and not result.changes,
             confirmed=result.confirmed,
             losses=result.losses,
-            pushes=result.pushes,
             notes=tuple(self.context.notes),
         )
 

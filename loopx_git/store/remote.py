@@ -24,7 +24,7 @@ from loopx_git.store.push_result import classify, unreadable
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects
-    from loopx_git.store.repository import OwnRepository, Repository
+    from loopx_git.store.repository import PUSH, OwnRepository, Repository
 
 #: Loose objects past which coord.git is packed.
 LOOSE_MAX = 2000
@@ -32,6 +32,10 @@ LOOSE_MAX = 2000
 _PACKET = re.compile(rb"packet: +\S+< ")
 #: How long another git's lock on our own ref is respected, in seconds; moving one ref takes milliseconds.
 _LOCK_WAIT = 5.0
+
+
+#: How a ref is fetched: that ref and nothing besides.
+_FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-prune")
 
 
 class RemotePublisher:
@@ -77,14 +81,7 @@ class RemotePublisher:
         return self._read(TIP)
 
     def fetch(self, timeout: float) -> Fetched:
-        args = [
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-write-fetch-head",
-            "--no-recurse-submodules",
-            "--no-prune",
-        ]
+        args = list(_FETCH)
         if self.depth is not None and self.known_tip() is None:
             # Depth belongs to the first fetch only: a second one would be refused as non-fast-forward.
             args.append(f"--depth={self.depth}")
@@ -144,9 +141,8 @@ class RemotePublisher:
     def deepen(self, timeout: float) -> None:
         if not os.path.exists(os.path.join(self.own.path, "shallow")):
             return
-        args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--unshallow"]
         self._outwait_locks(FETCHED)
-        done = self._git([*args, "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
+        done = self._git([*_FETCH, "--unshallow", "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
         if done.code:
             raise RemoteFailure(
                 f"the ledger's earlier history cannot be fetched: {done.complaint}", hint="git ls-remote"
@@ -178,8 +174,7 @@ class RemotePublisher:
             # A lease that matches waives git's fast-forward check, so it is ours to make.
             raise AssertionError(f"{oid} does not descend from {parent}")
         lease = f"--force-with-lease={self.ref}:{parent or ''}"
-        args = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", lease, "--"]
-        done = self._git([*args, REMOTE, f"{oid}:{self.ref}"], timeout)
+        done = self._git([*PUSH, lease, "--", REMOTE, f"{oid}:{self.ref}"], timeout)
         if done.code == 127:
             return Pushed(PushKind.UNREACHABLE, False, done.complaint, sent=False)
         pushed = classify(done, self.ref)
@@ -202,10 +197,9 @@ class RemotePublisher:
 
     def raw_push(self, args: Sequence[str], timeout: float) -> Finished:
         """A push of any kind, to refs of a probe only: it finds out what a remote refuses."""
-        options = ["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"]
-        names = [arg for arg in args if arg.startswith("--")]
+        options = [arg for arg in args if arg.startswith("--")]
         specs = [arg for arg in args if not arg.startswith("--")]
-        return self._git([*options, *(name for name in names if name != "--"), "--", REMOTE, *specs], timeout)
+        return self._git([*PUSH, *options, "--", REMOTE, *specs], timeout)
 
     def look(self, timeout: float) -> Finished:
         """One look at the remote's refs."""

@@ -32,6 +32,8 @@ _PINNED = (
     "-c", "protocol.ext.allow=never",
     "-c", "protocol.fd.allow=never",
 )  # fmt: skip
+#: How a ref is pushed: no hook of the user's has a say about coordination. The lease and the refs follow.
+PUSH = ("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags")
 _REMOTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}", re.ASCII)
 _SCP = re.compile(r"(?:([^@/:\s]+)@)?([^/:\s]+|\[[0-9a-fA-F:.]+\]):(?!//)(.*)")
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/@]*@)?(\[[^\]]*\]|[^/:]*)(?::[0-9]*)?/+(.*)", re.IGNORECASE)
