@@ -110,7 +110,7 @@ class Probe:
         first = self._commit(None, "1")
         second, rival, other = self._commit(first, "2"), self._commit(first, "3"), self._commit(None, "4")
         started = clock.counting()
-        pushed = self._push(f"--force-with-lease={self._ref}:", "--", f"{first}:{self._ref}")
+        pushed = self._push(f"--force-with-lease={self._ref}:", f"{first}:{self._ref}")
         if self._at(self._ref) != first:
             if pushed.code == 0:
                 yield Check("create", "fail", f"{self._ref} was taken and is not shown: no client could read it",
@@ -123,11 +123,11 @@ class Probe:
             return
         took = clock.counting() - started
         yield Check("create", "ok", f"a {self._kind} can be made, {self._beside}* ({took * 1000:.0f} ms)")
-        self._push(f"--force-with-lease={self._ref}:{first}", "--", f"{second}:{self._ref}")
+        self._push(f"--force-with-lease={self._ref}:{first}", f"{second}:{self._ref}")
         yield _verdict("fast-forward", self._at(self._ref) == second, "a fast-forward passes",
                             "a fast-forward is refused", "allow pushes to the coordination ref")  # fmt: skip
-        self._push(f"--force-with-lease={self._ref}:{first}", "--", f"{rival}:{self._ref}")
-        self._push(f"--force-with-lease={self._ref}:", "--", f"{other}:{self._ref}")
+        self._push(f"--force-with-lease={self._ref}:{first}", f"{rival}:{self._ref}")
+        self._push(f"--force-with-lease={self._ref}:", f"{other}:{self._ref}")
         yield _verdict("compare-and-swap", self._at(self._ref) == second,
                             "a push that expects another tip is refused",
                             "A PUSH THAT EXPECTS ANOTHER TIP PASSES: claims are not safe on this remote",
@@ -136,7 +136,7 @@ class Probe:
         yield from self._harm(first, second)
         if not self._branch:
             return
-        self._push("--", f"{first}:{self._custom}")
+        self._push(f"{first}:{self._custom}")
         yield _verdict("custom ref", self._at(self._custom) == first, "refs beside branches can be made",
                        "refs beside branches are not taken or not shown: the coordination ref must be a branch", "",
                        "warn")  # fmt: skip
@@ -144,7 +144,7 @@ class Probe:
     def _atomic(self, first: str, second: str) -> Check:
         """One ref that could be made and one whose lease is wrong: nothing must move."""
         lease = f"--force-with-lease={self._ref}:{first}"
-        self._push("--atomic", lease, "--", f"{first}:{self._second}", f"{first}:{self._ref}")
+        self._push("--atomic", lease, f"{first}:{self._second}", f"{first}:{self._ref}")
         return _verdict("atomic", self._at(self._second) is None and self._at(self._ref) == second,
                         "several refs move together or not at all: land is safe",
                         "several refs do not move as one: land cannot be used here",
@@ -152,10 +152,10 @@ class Probe:
 
     def _harm(self, first: str, second: str) -> Iterator[Check]:
         """What the remote should refuse: going back, and deletion."""
-        self._push("--force", "--", f"{first}:{self._ref}")
+        self._push("--force", f"{first}:{self._ref}")
         yield _verdict("force", self._at(self._ref) == second, "a forced push is refused",
                        "a forced push passes: history can be rewritten", self._recipe, "warn")  # fmt: skip
-        self._push("--", f":{self._ref}")
+        self._push(f":{self._ref}")
         yield _verdict("delete", self._at(self._ref) is not None, f"a {self._kind} cannot be deleted",
                        f"a {self._kind} can be deleted", self._recipe, "warn")  # fmt: skip
 
@@ -168,7 +168,7 @@ class Probe:
             if not (shown or ref in self._taken):
                 continue
             # The answer to the push tells whether it is gone: the remote may not show it.
-            pushed = self._push("--", f":{ref}")
+            pushed = self._push(f":{ref}")
             if classify(pushed, ref).kind is not PushKind.LANDED:
                 left.append(ref)
         if looked.code and left:

@@ -11,6 +11,7 @@ from loopx_git.core.loop import LoopStatus
 from loopx_git.core.peer import ClaimMode, PeerKind, PeerStatus
 from loopx_git.core.table import Operation
 from loopx_git.core.times import UNSET, Ttl
+from loopx_git.core.todo import Todo
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,11 @@ class AddTodo:
     validate: tuple[str, ...] = ()
     branch: str | None = None
 
+    @classmethod
+    def of(cls, todo: Todo) -> AddTodo:
+        """The command that adds this todo."""
+        return cls(**{name: getattr(todo, name) for name in cls.__dataclass_fields__})
+
 
 @dataclass(frozen=True, slots=True)
 class OnTodo:
@@ -113,7 +119,7 @@ class OnTodo:
 
     epoch    the caller's claim by number; any other current epoch refuses the operation
     force    an operator acts on somebody else's todo; `reason` is then required and audited
-    ttl      for a claim or renewal: seconds, None (no bound) or `unset` (the policy's, or unchanged)
+    ttl      for a claim or renewal: seconds, None (no bound) or UNSET (the policy's, or unchanged)
     status   for release, unsoft and update: the status to leave the todo in
     fields   for update: new values by Todo attribute
     note     text appended to the notes

@@ -176,7 +176,7 @@ def _handler() -> YAMLHandler:
     from frontmatter.default_handlers import YAMLHandler
 
     class StrictHandler(YAMLHandler):
-        """The YAML handler with an exact split and our loader; raises Refusal."""
+        """The YAML handler with an exact split and our loader; raises BadYaml."""
 
         def split(self, text: str) -> tuple[str, str]:
             return _split(text)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 MAX_DEPTH = 8
 """Collections inside each other in one value; more is refused."""
@@ -86,7 +86,7 @@ class BlockLoader:
     """A loader as `yaml.load` drives one: source in, a `Block` out.
 
     The source is the whole head of the file *with* its opening `---` line, so that the parser's offsets and
-    lines are those of the file. Raises Refusal for what the format forbids and yaml.YAMLError for what is
+    lines are those of the file. Raises BadYaml for what the format forbids and yaml.YAMLError for what is
     not YAML.
     """
 
@@ -226,7 +226,7 @@ class BlockLoader:
 
 
 def yaml_refusal(error: Any, source: str) -> BadYaml:
-    """Turn a yaml.YAMLError on `source` (a whole head) into a Refusal that shows how to quote the line."""
+    """Turn a yaml.YAMLError on `source` (a whole head) into a BadYaml that shows how to quote the line."""
     mark = getattr(error, "problem_mark", None)
     # What cannot be finished is found at the end of the block; the place to mend is where it began.
     context = str(getattr(error, "context", None) or "")
@@ -269,7 +269,7 @@ def write_scalar(text: str, *, flow: bool = False, number: bool = False, quote: 
         plain = _PLAIN_IN_FLOW if flow else _PLAIN
         if (plain.fullmatch(text) and text.lower() not in _WORDS) or (number and _NUMBER.fullmatch(text)):
             return text
-    return '"' + _ESCAPED.sub(_escape, text) + '"'
+    return '"' + _ESCAPED.sub(lambda found: _escape(found[0]), text) + '"'
 
 
 def write_list(items: tuple[str, ...]) -> str:
@@ -278,10 +278,14 @@ def write_list(items: tuple[str, ...]) -> str:
 
 
 def refuse_character(text: str, end: int) -> None:
-    """Raise Refusal for the first character before `end` that may not stand in a frontmatter as it is."""
+    """Raise BadYaml for the first character before `end` that may not stand in a frontmatter as it is."""
     found = _FORBIDDEN.search(text, 0, end)
-    if found:
-        _refuse_character(found[0], text.count("\n", 0, found.start()) + 1)
+    if not found:
+        return
+    char, line = found[0], text.count("\n", 0, found.start()) + 1
+    if char == "\r":
+        raise BadYaml(line, "a carriage return without a line feed; end each line with LF or CRLF")
+    raise BadYaml(line, f"the character U+{ord(char):04X} as it is; write it as {_escape(char)} in double quotes")
 
 
 def _whole_characters(text: str, line: int) -> None:
@@ -290,21 +294,9 @@ def _whole_characters(text: str, line: int) -> None:
         raise BadYaml(line, "an escape of half a character; write the character itself")
 
 
-def _refuse_character(char: str, line: int) -> NoReturn:
-    if char == "\r":
-        raise BadYaml(line, "a carriage return without a line feed; end each line with LF or CRLF")
-    escape = _escape_char(char)
-    raise BadYaml(line, f"the character U+{ord(char):04X} as it is; write it as {escape} in double quotes")
-
-
-def _escape(found: re.Match[str]) -> str:
-    return _escape_char(found[0])
-
-
-def _escape_char(char: str) -> str:
+def _escape(char: str) -> str:
     code = ord(char)
-    short = _SHORT.get(char)
-    return short or (f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04X}")
+    return _SHORT.get(char) or (f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04X}")
 
 
 _TOO_DEEP = f"lists and mappings inside each other, more than {MAX_DEPTH} deep; write it flatter"

@@ -170,8 +170,7 @@ def _loop(step: Step) -> Decided:
 def _add(step: Step) -> Decided:
     place = step.only(PathKind.TODO)
     todo = todo_after(step.after, place.goal, place.name)
-    names = set(AddTodo.__dataclass_fields__)
-    return AddTodo(**{name: getattr(todo, name) for name in names}), Clocks(todo.created_at)
+    return AddTodo.of(todo), Clocks(todo.created_at)
 
 
 # -- operations on one todo

@@ -107,8 +107,7 @@ def _added(before: TreeSnapshot, new: Todo, path: str) -> ManualEdit:
         return ManualEdit(path, new.id, refused="notes: a new todo has none yet; put the text into its description")
     if new.extra:
         return ManualEdit(path, new.id, refused=f"{min(new.extra)}: a new todo has the known keys only")
-    names = set(AddTodo.__dataclass_fields__)
-    return ManualEdit(path, new.id, (AddTodo(**{name: getattr(new, name) for name in names}),))
+    return ManualEdit(path, new.id, (AddTodo.of(new),))
 
 
 def _updated(old: Todo, new: Todo, path: str, reason: str, holder: str | None) -> ManualEdit:

@@ -155,7 +155,7 @@ class Mender:
     _opened: tuple[int, int] = (0, 0)
 
     def ready(self) -> None:
-        """Make sure that coord.git exists and is usable; call `opened` when it is."""
+        """Make sure that coord.git exists and is usable."""
         ensure_coord(self.path, self.env)
         found = self._look()
         if found is not None:

@@ -139,7 +139,6 @@ class PygitObjects:
         return found
 
     def signature(self, oid: str) -> tuple[bytes, bytes] | None:
-        """(signature, what was signed) of a commit, or None where it has none."""
         found: tuple[bytes | None, bytes] = self._commit(oid).gpg_signature
         return None if found[0] is None else (found[0], found[1])
 
