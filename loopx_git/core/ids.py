@@ -16,14 +16,11 @@ LEASE = re.compile(r"(todo_[0-9a-f]{12})@([0-9]{1,18})", re.ASCII)
 #: An actor is an agent, or, for the commands that need none, the e-mail address of a git identity.
 EMAIL = re.compile(r"[^\s<>@:\x00-\x1f\x7f-\x9f]{1,128}@[^\s<>@:\x00-\x1f\x7f-\x9f]{1,125}")
 
+_NAMED = (NAME, "letters, digits and '._-', 64 at most, beginning with a letter or digit")
 GRAMMAR: dict[str, tuple[re.Pattern[str], str]] = {
     "todo": (TODO, "todo_ and 12 lowercase hex digits"),
     "goal": (GOAL, "lowercase letters, digits and '-', 63 at most, not beginning with '-'"),
-    "agent": (NAME, "letters, digits and '._-', 64 at most, beginning with a letter or digit"),
-    "alias": (NAME, "letters, digits and '._-', 64 at most, beginning with a letter or digit"),
-    "session": (NAME, "letters, digits and '._-', 64 at most, beginning with a letter or digit"),
-    "capability": (NAME, "letters, digits and '._-', 64 at most, beginning with a letter or digit"),
-    "label": (NAME, "letters, digits and '._-', 64 at most, beginning with a letter or digit"),
+    **dict.fromkeys(("agent", "alias", "session", "capability", "label"), _NAMED),
     "request": (TOKEN, "32 lowercase hex digits"),
     "lease": (LEASE, "a todo id, '@' and the epoch"),
 }

@@ -162,7 +162,7 @@ def count(snapshot: Snapshot, command: CountTick, actor: Actor, clocks: Clocks, 
 
 
 def _others(loop: Loop) -> str:
-    """The hint of a halted loop: what stopped it waits for somebody else's eyes, so the way on is only named."""
+    """The hint of a halted loop. Somebody else has to look at the reason first, so the next command is only named."""
     return f"look: git loopx loop show {loop.name}   somebody else lets it go on: git loopx loop approve -h"
 
 

@@ -73,7 +73,7 @@ def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, clocks: C
 
 
 def _refuse_in_use(snapshot: Snapshot, goal: str, clocks: Clocks) -> None:
-    """What a plain claim means cannot change under somebody's feet: list what is live."""
+    """The mode of claims does not change while a claim is live: NotAllowed lists the live ones."""
     live = [lease.id for lease in snapshot.leases(goal) if is_held(lease, snapshot, clocks)]
     live += [f"{todo.id} (soft: {name})" for todo in snapshot.todos(goal) for name in todo.soft_claims]
     if live:

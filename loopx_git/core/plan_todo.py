@@ -79,7 +79,7 @@ def decide(snapshot: Snapshot, command: OnTodo, actor: Actor, clocks: Clocks, re
 def _or_why_no_claim(
     refused: LoopXError, snapshot: Snapshot, todo: Todo, actor: Actor, clocks: Clocks, request: str
 ) -> LoopXError:
-    """What nobody holds is to be claimed first: where a claim would be refused too, why, and that refusal's hint."""
+    """The refusal for a todo that nobody holds; where a claim would be refused as well, with that reason and hint."""
     try:
         decide(snapshot, OnTodo(Operation.CLAIM, todo.id, todo.goal), actor, clocks, request)
     except LoopXError as error:
@@ -291,13 +291,13 @@ class _Grant:
         self.todo = replace(self.todo, soft_claims=left)
 
     def leave(self) -> None:
-        """A status that is given is set with every other one."""
+        """As `soft_remove`; the last one puts the todo back to open. `change_set` sets a status that is given."""
         self.soft_remove()
         if not self.todo.soft_claims and self.todo.status is Status.IN_PROGRESS:
             self.todo = replace(self.todo, status=Status.OPEN)
 
     def note(self) -> None:
-        """The note itself is appended with every other one; here it is asked who may."""
+        """Check who may add it; `change_set` appends every note."""
         peer = self.snapshot.peer(self.actor.name)
         if peer is None or peer.agent != self.actor.name or peer.status is PeerStatus.RETIRED:
             raise NotAllowed(

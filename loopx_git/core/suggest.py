@@ -36,7 +36,7 @@ def suggest(
     Todos go by rank; each to the fitting peer with the least load (soft claims count), of those to the one with the
     fewest todos it could do at all, then by name. So loads stay within one of each other where capabilities allow it.
     Of one priority, what has soft claims goes to those who have them, before anything else; to others, last. `only`
-    asks for one peer alone: who asks for itself is there, however long it was not seen.
+    asks for one peer alone. A peer that asks for itself counts as present, however long ago it was seen.
     """
     peers = [
         peer

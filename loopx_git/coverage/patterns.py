@@ -24,7 +24,7 @@ class Index:
 
     def __init__(self, entries: Iterable[tuple[Any, Sequence[Sequence[str | None]]]]) -> None:
         self._by_folder: dict[str, list[tuple[int, Any, str | None, str]]] = {}
-        self._near: dict[str, _Near] = {}
+        self._near: dict[str, tuple[Sequence[_Test] | None, Sequence[Any]]] = {}
         for rank, (key, tests) in enumerate(entries):
             for folder, source, pattern in tests:
                 self._by_folder.setdefault(folder or "", []).append((rank, key, source, pattern or ""))
@@ -37,14 +37,15 @@ class Index:
         near = self._near.get(folder)
         if near is None:
             near = self._near[folder] = self._candidates(folder)
-        return near.settled if near.tests is None else _hits(near.tests, path)
+        tests, every = near
+        return every if tests is None else _hits(tests, path)
 
     def any(self, path: str) -> bool:
         """Whether some pattern matches."""
         return bool(self.find(path))
 
-    def _candidates(self, folder: str) -> _Near:
-        """What may match in this folder, compiled: once a folder."""
+    def _candidates(self, folder: str) -> tuple[Sequence[_Test] | None, Sequence[Any]]:
+        """What may match in this folder, compiled: the tests; or None and the keys, where each matches everything."""
         places, at = [""], 0
         while folder and at >= 0:
             at = folder.find("/", at + 1)
@@ -52,20 +53,11 @@ class Index:
         found = [item for place in places for item in self._by_folder.get(place, ())]
         found.sort(key=lambda item: item[0])
         if all(source == "" for _, _, source, _ in found):
-            return _Near(None, tuple(dict.fromkeys(key for _, key, _, _ in found)))
+            return None, tuple(dict.fromkeys(key for _, key, _, _ in found))
         tests = [
             (key, None if source is None else re.compile(source).search, pattern) for _, key, source, pattern in found
         ]
-        return _Near(tests, ())
-
-
-class _Near:
-    """What may match in one folder: the tests, or, where all match everything in there, their keys."""
-
-    __slots__ = ("settled", "tests")
-
-    def __init__(self, tests: Sequence[_Test] | None, settled: tuple[Any, ...]) -> None:
-        self.tests, self.settled = tests, settled
+        return tests, ()
 
 
 def _hits(near: Sequence[_Test], path: str) -> list[Any]:

@@ -31,10 +31,9 @@ _PATTERNS_MAX = 1000
 
 
 class GuardPolicy:
-    """The values in force. `stale_after` is in seconds, None for never; `guarded` is (guarded, exempt); `operators`
-    is None where everybody is one."""
+    """The values in force. `stale_after` is in seconds (None: never). `operators` is None where everybody is one."""
 
-    __slots__ = (*KEYS, "guarded")
+    __slots__ = (*KEYS, "_exempt", "_guarded")
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.mode: str = values["mode"]
@@ -51,12 +50,11 @@ class GuardPolicy:
         self.pusher: str = values["pusher"]
         self.pushers: Sequence[str] = values["pushers"]
         self.operators: Sequence[str] | None = values["operators"]
-        self.guarded = (Index([(True, self.paths)]), Index([(True, self.exempt)]))
+        self._guarded, self._exempt = Index([(True, self.paths)]), Index([(True, self.exempt)])
 
     def is_guarded(self, path: str) -> bool:
         """True when the policy guards this path."""
-        wanted, exempt = self.guarded
-        return bool(wanted.find(path)) and not exempt.any(path)
+        return self._guarded.any(path) and not self._exempt.any(path)
 
     def as_json(self) -> dict[str, Any]:
         """What `GuardPolicy` makes the same policy of."""

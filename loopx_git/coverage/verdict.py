@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from loopx_git.coverage.policy import GuardPolicy
 
     Ground = tuple[str, tuple["Claim", ...], Mapping[str, Any]]
-    Guarded = Sequence[Index]
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -208,7 +207,7 @@ class CommitCase(Case):
         self._outside = {**first, **self._notes, "named": some}
 
     def ground(self, path: str) -> Ground:
-        # Where nothing stands that it names, it is nobody's work: no other claim is to be told of first.
+        # Where all claims that it names are at fault, that is the finding, whoever else holds the path.
         return super().ground(path) if len(self.faults) < len(self._named) else self._open(path)
 
     def _held(self, other: Claim) -> Ground:
@@ -222,16 +221,15 @@ class CommitCase(Case):
         return "missing", tuple(self._every.find(path)[:1]), self._notes
 
 
-def judge(paths: Iterable[str], guarded: Guarded, case: Case) -> list[Group]:
+def judge(paths: Iterable[str], policy: GuardPolicy, case: Case) -> list[Group]:
     """The findings for `paths` (relative to the top, `/`-separated, other bytes by surrogateescape).
 
-    `guarded` is the policy's (guarded, exempt) patterns. Every path is in exactly one group.
+    Every path is in exactly one group.
     """
-    wanted, exempt = guarded
     groups: dict[tuple[str, tuple[Claim, ...], int], Group] = {}
     plain: Ground = ("unguarded", (), _NOTHING)
     for path in paths:
-        rule, claims, fields = case.ground(path) if wanted.any(path) and not exempt.any(path) else plain
+        rule, claims, fields = case.ground(path) if policy.is_guarded(path) else plain
         key = (rule, claims, id(fields))
         found = groups.get(key)
         if found is None:
@@ -249,12 +247,12 @@ class CommitJudge:
         self._cases: dict[tuple[object, ...], CommitCase] = {}
 
     def judge(self, commit: CodeCommit) -> list[Group]:
-        """The findings of one commit. A claim that is none is told of even where others cover the path."""
+        """The findings of one commit. A claim that is not valid is a finding even where others cover the path."""
         guarded = [path for path in commit.paths if self.policy.is_guarded(path)]
         if not guarded:
             return [Group("unguarded", (), paths=list(commit.paths))]
         case = self._case(commit)
-        groups = judge(commit.paths, self.policy.guarded, case)
+        groups = judge(commit.paths, self.policy, case)
         told = {id(group.fields) for group in groups}
         for item in case.faults:
             if id(item.fields) not in told:

@@ -9,7 +9,7 @@ it is handed out.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
@@ -78,19 +78,17 @@ def load(data: bytes, schema: Mapping[str, FieldKind], *, name: str) -> Document
         raise _invalid(name, refusal) from refusal.__cause__
 
 
-def dump(fields: Mapping[str, Value], body: str, order: Sequence[str] | Mapping[str, FieldKind]) -> bytes:
-    """Write the canonical bytes: every key of `order`, one line each, LF, then `body` as it is.
+def dump(fields: Mapping[str, Value], body: str, schema: Mapping[str, FieldKind]) -> bytes:
+    """Write the canonical bytes: every key of `schema`, one line each, LF, then `body` as it is.
 
-    An absent key or None is `key:`, an empty list `key: []`. With a schema as `order` the keys' kinds count
-    too: an absent LIST is `key: []` and a NUMBER of digits stays plain. Raises ValueError, naming the key,
-    for a value that cannot be stored, a key that `order` lacks, and a document larger than MAX_BYTES.
+    An absent key or None is `key:`, an absent or empty LIST `key: []`, and a NUMBER of digits stays plain. Raises
+    ValueError, naming the key, for a value that cannot be stored, a key that `schema` lacks, and a document larger
+    than MAX_BYTES.
     """
-    kinds = order if isinstance(order, Mapping) else {}
-    if unknown := fields.keys() - set(order):
+    if unknown := fields.keys() - schema.keys():
         raise ValueError(f"no place in the order for {', '.join(sorted(unknown))}")
     lines = ["---\n"]
-    for key in order:
-        kind = kinds.get(key, FieldKind.TEXT)
+    for key, kind in schema.items():
         value = fields.get(key)
         if value is None and kind is FieldKind.LIST:
             value = ()

@@ -16,9 +16,9 @@ def check(data: bytes | None) -> None:
             hint="check where coordination lives: git loopx doctor",
             about={"file": ".loopx/format"},
         )
-    text = data.decode("ascii", "replace")
-    if text == "1\n":
+    if data == BYTES:
         return
+    text = data.decode("ascii", "replace")
     if text.endswith("\n") and text[:-1].isascii() and text[:-1].isdigit() and len(text) < 10:
         raise InvalidState(
             f"the ledger has format {text[:-1]}, this program reads format {CURRENT}",

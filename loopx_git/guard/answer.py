@@ -160,7 +160,7 @@ def examine(context: Context, paths: Iterable[str], source: str) -> Answer:
     if context.policy.mode == "off":
         return Answer(context, source, [])
     if context.problem is None:
-        return Answer(context, source, judge(paths, context.policy.guarded, context.edit()))
+        return Answer(context, source, judge(paths, context.policy, context.edit()))
     plain, open_ = Group("unguarded", ()), Group("unclaimed", ())
     for path in paths:
         (open_ if context.policy.is_guarded(path) else plain).paths.append(path)

@@ -89,12 +89,12 @@ def judge_selection(client: Client, context: Context, selection: Sequence[str], 
     return Answer(context, source, gathered(found, CommitJudge(context.policy, granted, live)))
 
 
-def gathered(found: Iterable[CodeCommit], bench: CommitJudge) -> list[Group]:
+def gathered(found: Iterable[CodeCommit], judge: CommitJudge) -> list[Group]:
     """The findings; each has the commits that it is about in its fields."""
     groups: dict[tuple[str, str], Group] = {}
     for commit in found:
         mark = f"{commit.oid[:12]} {commit.subject[:60]}"
-        for group in bench.judge(commit):
+        for group in judge.judge(commit):
             key = (group.rule, " ".join(claim.lease for claim in group.claims) + str(group.fields))
             whole = groups.setdefault(key, Group(group.rule, group.claims, {**group.fields, "commits": []}))
             whole.paths[:] = dict.fromkeys((*whole.paths, *group.paths))

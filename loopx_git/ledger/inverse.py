@@ -58,7 +58,7 @@ class Wrong(Exception):
 
 
 class _Unless(dict[str, Any]):
-    """What only the clone that acted knows by its own clocks, as a verifier takes it: `other` for all but some."""
+    """Times that only the acting clone knew, as a verifier assumes them: `other`, but for the `known` ones."""
 
     def __init__(self, other: Any, known: Mapping[str, Any] | None = None) -> None:
         super().__init__(known or {})

@@ -44,9 +44,9 @@ def findings(
     if policy.mode == "off":
         return
     level = "error" if policy.mode == "block" or strict else "warning"
-    bench = CommitJudge(policy, granted.named, granted.live)
+    judge = CommitJudge(policy, granted.named, granted.live)
     for commit in commits:
-        for group in bench.judge(commit):
+        for group in judge.judge(commit):
             if group.allowed:
                 continue
             message, _, way_out = says(group, _NOBODY)

@@ -212,13 +212,12 @@ class Mender:
     def _unreadable(self, oid: str | None) -> str | None:
         if oid is None:
             return None
-        done = OwnRepository(self.path, self.env).git(["cat-file", "-p", oid], 30)
+        done = self._in(self.path, ["cat-file", "-p", oid])
         return None if done.code == 0 or done.timed_out else f"{self.path}: {oid} cannot be read"
 
     def _fsck(self) -> str | None:
         """What git finds wrong with the whole; None also when that takes longer than this command has."""
-        args = ["fsck", "--no-dangling", "--no-progress", "--no-reflogs"]
-        done = OwnRepository(self.path, self.env).git(args, self.left())
+        done = self._in(self.path, ["fsck", "--no-dangling", "--no-progress", "--no-reflogs"])
         if done.code == 0 or done.timed_out:
             return None
         return f"{self.path}: {(done.complaint or done.text).splitlines()[0][:200]}"
@@ -294,21 +293,24 @@ class Mender:
         return lost
 
     def _words(self, request: str) -> str:
-        """The command that a request stands for; its id where the record cannot be read, which the next command
-        that needs the record complains about."""
+        """The command of a request, for people; its id where the record cannot be read.
+
+        The next command that needs the record reports that.
+        """
         try:
             records = PendingFolder(os.path.dirname(self.path)).all()
         except InvalidState:
             records = []
         return next((f"'{item.command}' by {item.agent}" for item in records if item.request == request), request)
 
-    def _in(self, aside: str, args: list[str], *, stdin: bytes = b"", borrow: bool = False) -> Finished:
+    def _in(self, repository: str, args: list[str], *, stdin: bytes = b"", borrow: bool = False) -> Finished:
+        """Run git in one of the two repositories; `borrow` adds the objects of the damaged one."""
         variables = {}
         if borrow:
             # Quoted, as git takes it: a colon in the path would begin another one.
             place = os.path.join(self.path, "objects").replace("\\", "\\\\").replace('"', '\\"')
             variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f'"{place}"'
-        return OwnRepository(aside, self.env).git(args, self.left(), stdin=stdin, **variables)
+        return OwnRepository(repository, self.env).git(args, self.left(), stdin=stdin, **variables)
 
     def _has(self, aside: str, oid: str) -> bool:
         return self._in(aside, ["cat-file", "-e", f"{oid}^{{commit}}"]).code == 0

@@ -117,13 +117,9 @@ class Driver:
         if result.oid is not None:
             self.context.failpoint("landed")
             if result.confirmed and result.tip is not None:
-                self.note(partial(self.context.publisher.accept, result.tip))
-            self.note(partial(self._note_deadlines, result.changes))
+                noted(self.context.notes, partial(self.context.publisher.accept, result.tip))
+            noted(self.context.notes, partial(self._note_deadlines, result.changes))
         return result
-
-    def note(self, keep: Callable[[], None]) -> None:
-        """Store what is known about a settled outcome. A failure becomes a warning."""
-        noted(self.context.notes, keep)
 
     def _note_deadlines(self, changes: Sequence[ChangeSet]) -> None:
         """Remember until when what was just acquired or renewed is ours by our own clock."""
@@ -161,7 +157,7 @@ class Driver:
                 context.failpoint("pushed")
                 return pushed
             case tx.FindLanded(tip):
-                return self._find(tip)
+                return self.record.built_in(context.objects, tip)
             case tx.Wait(seconds, least):
                 context.clock.sleep(max(0.0, min(least + seconds * context.jitter(), self._left())))
                 return None
@@ -313,8 +309,8 @@ class Driver:
 
     @contextmanager
     def _sound(self, tip: str | None, *, builds: bool = False) -> Iterator[None]:
-        """Whatever a fault of ours raises inside is InternalError, and leaves nothing of the request behind: what its
-        earlier tries built needs a tip that is past, so it cannot land. So does any error of what `builds`."""
+        """Turn an error of our own code into InternalError, and drop the record of the request: commits of earlier
+        tries need a tip that is past, so they cannot land. With `builds`, any error drops the record."""
         try:
             yield
         except Exception as error:
@@ -370,14 +366,6 @@ class Driver:
         # Before anything of it is remembered or sent: what every other clone would refuse is not pushed.
         check_own(context.objects, context.memo, tip if self.foreign is None else self.foreign.good, parent)
         return parent, facts
-
-    def _find(self, tip: str | None) -> str | None:
-        if tip is None:
-            return None
-        for built in self.record.built:
-            if self.context.objects.is_ancestor(built.oid, tip):
-                return built.oid
-        return None
 
 
 def facts_of(change: ChangeSet) -> Facts:

@@ -15,8 +15,8 @@ LOCAL = frozenset({
     "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REFERENCE_BACKEND", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 })  # fmt: skip
-#: What changes how git reads our paths and writes what we parse. They are a person's wishes for what they type
-#: themselves; no git that we run is to know of them.
+#: What changes how git reads our paths and writes what we parse. A person sets them for the commands that they type;
+#: no git that we start gets them.
 BENDING = frozenset({
     "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_EXTERNAL_DIFF",
     "GIT_DIFF_OPTS", "GIT_ATTR_SOURCE",
@@ -138,7 +138,7 @@ def _own(scope: str) -> bool:
 
 def _conditional(config: Sequence[Entry], seen: Iterable[Entry]) -> set[int]:
     """The entries of `config` (their numbers) from global and system files that have to be passed on, because git in
-    coord.git does not see them. None is counted twice that every value counts of."""
+    coord.git does not see them. What git sees there by itself is not passed on a second time."""
     known = Counter((key, value) for scope, key, value in seen if not _own(scope))
     unseen = set()
     for number, (scope, key, value) in enumerate(config):

@@ -18,7 +18,7 @@ from loopx_git.store.base import Fetched, Publisher
 from loopx_git.store.driver import Driver, Job, TransactionContext, facts_of
 from loopx_git.store.lock import locked
 from loopx_git.store.pending import ANSWERS_FOR, Pending
-from loopx_git.store.system import system_errors
+from loopx_git.store.system import noted, system_errors
 
 #: A landed record is dropped after so many seconds; until then `doctor` reports it.
 _KEEP = 86400.0
@@ -151,38 +151,26 @@ class Ledger:
             earlier = None if job.dry_run else self._settle(job, started)
             if earlier is not None and earlier.landed is not None:
                 self.wrote = True
-                Driver(self.context, job, started, earlier).note(partial(self._drop, earlier))
-                return SubmitResult(
-                    earlier.facts(earlier.landed),
-                    self.tip(),
-                    earlier.landed,
-                    True,
-                    found=True,
-                    confirmed=False,
-                )
+                noted(self.notes, partial(self._drop, earlier))
+                facts = earlier.facts(earlier.landed)
+                return SubmitResult(facts, self.tip(), earlier.landed, wrote=True, found=True, confirmed=False)
             driver = Driver(self.context, job, started, earlier or self._record(job))
             result = driver.run(resumed=earlier is not None)
             if result.oid is not None:
                 self.wrote = True
-                driver.note(lambda: self._drop(driver.record))
-            driver.note(self.context.publisher.tidy)
-            return self._answer(driver, result)
-
-    def _answer(self, driver: Driver, result: tx.Result) -> SubmitResult:
-        if result.oid is None:
-            facts: Sequence[Facts] = [facts_of(change) for change in result.changes]
-        else:
-            facts = driver.record.facts(result.oid)
-        return SubmitResult(
-            facts=facts,
-            tip=result.tip,
-            oid=result.oid,
-            wrote=result.oid is not None,
-            found=result.oid is not None and not result.changes,
-            confirmed=result.confirmed,
-            losses=result.losses,
-            notes=tuple(self.context.notes),
-        )
+                noted(self.notes, partial(self._drop, driver.record))
+            noted(self.notes, self.publisher.tidy)
+            known = [facts_of(change) for change in result.changes]
+            return SubmitResult(
+                known if result.oid is None else driver.record.facts(result.oid),
+                result.tip,
+                result.oid,
+                wrote=result.oid is not None,
+                found=result.oid is not None and not result.changes,
+                confirmed=result.confirmed,
+                losses=result.losses,
+                notes=tuple(self.notes),
+            )
 
     def _record(self, job: Job) -> Pending:
         context = self.context
@@ -223,12 +211,12 @@ class Ledger:
         """The record with what is known now; None once it is certain that it never landed."""
         if record.landed is not None:
             return record
-        for built in record.built:
-            if tip is not None and self.context.objects.is_ancestor(built.oid, tip):
-                landed = replace(record, landed=built.oid)
-                self.context.pending.write(landed)
-                self.context.publisher.release(record.request)
-                return landed
+        found = record.built_in(self.objects, tip)
+        if found is not None:
+            landed = replace(record, landed=found)
+            self.context.pending.write(landed)
+            self.publisher.release(record.request)
+            return landed
         if any(built.parent == tip for built in record.built):
             return record
         self._drop(record)

@@ -53,13 +53,14 @@ class Deadlines:
         return left(_load(self._path), self._clock.counting(), self._clock.boot())
 
 
-class FirstSight(Mapping[str, datetime]):
+class FirstSight(dict[str, datetime]):
     """When a record dated in our future was first seen here, by its stamp.
 
     Asking for an unknown stamp stores it: the core asks only for records with such dates.
     """
 
     def __init__(self, home: str, clock: Clock) -> None:
+        super().__init__()
         self._path, self._clock = os.path.join(home, "first-sight.json"), clock
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -71,12 +72,3 @@ class FirstSight(Mapping[str, datetime]):
             now = self._clock.wall() if default is None else default
             _store(self._path, {**values, key: format_time(now)})
             return now
-
-    def __getitem__(self, key: str) -> datetime:
-        return parse_time(_load(self._path)[key])
-
-    def __iter__(self) -> Any:
-        return iter(_load(self._path))
-
-    def __len__(self) -> int:
-        return len(_load(self._path))

@@ -14,7 +14,7 @@ from loopx_git.errors import Contention, InvalidState
 
 #: Seconds between two tries for the lock.
 _POLL = 0.01
-#: The locks that a thread of this process holds: who holds it may not wait for it.
+#: The locks that threads of this process hold. A thread must not wait for a lock of its own.
 _HELD: set[tuple[str, int]] = set()
 #: The files of the locks that this process holds or waits for, and what keeps a fork away while one is opened.
 _OPEN: set[int] = set()

@@ -14,6 +14,7 @@ from typing import Any
 
 from loopx_git.core import ids
 from loopx_git.core.change import Facts
+from loopx_git.ledger.commits import Objects
 from loopx_git.store.state_file import parsed, save
 
 #: How long a landed record answers the identical command, in seconds.
@@ -53,6 +54,10 @@ class Pending:
     def facts(self, oid: str) -> Sequence[Facts]:
         """The facts of one of the built commits."""
         return next(item.facts for item in self.built if item.oid == oid)
+
+    def built_in(self, objects: Objects, tip: str | None) -> str | None:
+        """Which of the built commits lies in the history of `tip`, or None."""
+        return next((item.oid for item in self.built if tip is not None and objects.is_ancestor(item.oid, tip)), None)
 
 
 class PendingFolder:

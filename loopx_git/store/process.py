@@ -133,8 +133,8 @@ def _size(count: int) -> str:
 
 
 class _Pipes:
-    """What goes through the pipes of a process, until the process has ended: not until its pipes have. What it left
-    behind (a shared ssh connection that stays open for the next command) may keep them open for hours."""
+    """The data of a process's pipes until the process itself has ended. A program that it left running (a shared ssh
+    connection that stays open for the next command) may keep the pipes open for hours."""
 
     def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, most: int) -> None:
         self.out, self.err, self._most = bytearray(), bytearray(), most

@@ -59,7 +59,7 @@ def classify(done: Finished, ref: str) -> Pushed:
     said = "\n".join(row for row in err.splitlines() if row.startswith("remote:"))
     if line is None or done.timed_out or done.code < 0:
         connected = line is not None or _ANSWERED.search(err) is not None
-        # A helper that is not there can end git by a broken pipe; its words say what came of it all the same.
+        # A missing remote helper can end git by a broken pipe; the error text still tells the result.
         if line is None and not done.timed_out and (done.code > 0 or done.code == -signal.SIGPIPE):
             return _without_line(done.code, err, connected)
         return Pushed(PushKind.UNKNOWN, connected, _last(err) or f"git push ended with {done.code}")

@@ -184,8 +184,8 @@ class RemotePublisher:
         return self._told(done, pushed, parent, oid)
 
     def _told(self, done: Finished, pushed: Pushed, parent: str | None, oid: str) -> Pushed:
-        """What a push came to, once a repository of ours that cannot give away its own objects is told from a
-        connection that broke: from such a one nothing was sent."""
+        """The result of a push. A damaged repository of ours breaks a push as a bad connection does, but nothing was
+        sent then: that is BROKEN."""
         if pushed.kind not in (PushKind.UNKNOWN, PushKind.BROKEN) or done.timed_out or self.mender is None:
             return pushed
         wanted = f"{oid}\n" if parent is None else f"{oid}\n^{parent}\n"

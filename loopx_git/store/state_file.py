@@ -29,7 +29,7 @@ def read_plain(path: str) -> str | None:
         with open(handle, "rb") as file:
             data = file.read(SIZE_MAX + 1)
     except OSError:
-        # A folder or a pipe: whoever asked looks at the thing itself, and complains about it there.
+        # A folder or a pipe: the caller looks at it by itself, and reports it.
         return None
     return None if len(data) > SIZE_MAX else data.decode("utf-8", "surrogateescape")
 

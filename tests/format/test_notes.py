@@ -155,7 +155,7 @@ def test_what_stood_before_stays(body: str, added: Note) -> None:
 @settings(deadline=None)
 @given(bodies, notes)
 def test_notes_pass_through_a_document(body: str, added: Note) -> None:
-    data = dump({"id": "x"}, body, ["id"])
+    data = dump({"id": "x"}, body, {"id": FieldKind.TEXT})
     edited = edit(data, {}, {"id": FieldKind.TEXT}, name="f", append=note_text(body, added))
     assert edited.startswith(data)
     assert parse_notes(load(edited, {"id": FieldKind.TEXT}, name="f").body)[1][-1] == added
