@@ -21,10 +21,10 @@ from loopx_git.store.environment import REMOTE
 from loopx_git.store.landing import Landing, landing
 from loopx_git.store.process import Finished
 from loopx_git.store.push_result import classify, unreadable
+from loopx_git.store.repository import PUSH, OwnRepository, Repository
 
 if TYPE_CHECKING:
     from loopx_git.store.objects import PygitObjects
-    from loopx_git.store.repository import PUSH, OwnRepository, Repository
 
 #: Loose objects past which coord.git is packed.
 LOOSE_MAX = 2000
