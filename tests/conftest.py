@@ -8,10 +8,17 @@ from pathlib import Path
 
 import pytest
 from clones import AGENTS, Clone, World, populate
+from hypothesis import HealthCheck, settings
 from real_tools import node_tools, python_tools
 from sites import Site, make
 
 __all__ = ["node_tools", "python_tools"]
+
+# How long an example takes, and how many are filtered out before one fits, says nothing about what is tested.
+settings.register_profile(
+    "loopx", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+settings.load_profile("loopx")
 
 
 @pytest.fixture
