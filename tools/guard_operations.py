@@ -27,8 +27,8 @@ class Operation:
     commits: bool = True
 
 
-_COMMIT = ("pre-commit", "prepare-commit-msg", "post-commit")
-_MERGE = ("pre-merge-commit", "prepare-commit-msg")
+_COMMIT = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+_MERGE = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
 _MESSAGE = ("prepare-commit-msg", "post-commit")
 
 OPERATIONS: tuple[Operation, ...] = (

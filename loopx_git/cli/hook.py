@@ -47,7 +47,7 @@ def _failed(name: str, error: Exception) -> int:
     error.message = f"loopx guard ({name}): {error.message}"
     output.error(error)
     # What comes after the verdict stops nothing, whatever happens to it.
-    return 0 if name in ("prepare-commit-msg", "post-commit") else error.code
+    return 0 if name in ("prepare-commit-msg", "commit-msg", "post-commit") else error.code
 
 
 def _stdin() -> str:

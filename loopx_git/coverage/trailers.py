@@ -117,12 +117,33 @@ def _is_blank(line: str) -> bool:
     return not line.strip(_SPACE)
 
 
-def edited(text: str, claims: Sequence[str], *, unseen: bool, comment: str | None) -> str:
+def named(text: str) -> list[str]:
+    """The claims that a text names anywhere, also where git sees no trailer: a squash indents those of its parts."""
+    found = (_MEANT.match(line) for line in text.split("\n"))
+    values = [match.string[match.end() :].strip(_SPACE) for match in found if match]
+    return list(dict.fromkeys(value for value in values if _VALUE.fullmatch(value)))
+
+
+def written(text: str, comment: str | None) -> list[str]:
+    """The lines that somebody wrote: no blank ones, no comments, nothing below the scissors, no sign-offs."""
+    lines = text.split("\n")
+    if comment is not None and f"{comment} {_SCISSORS}" in lines:
+        lines = lines[: lines.index(f"{comment} {_SCISSORS}")]
+    return [
+        line.rstrip(_SPACE) for line in lines
+        if not (_is_blank(line) or _is_comment(line, comment) or line.startswith(_GENERATED[0]))
+    ]  # fmt: skip
+
+
+def edited(
+    text: str, claims: Sequence[str], *, unseen: bool, comment: str | None, former: Sequence[str] | None = None
+) -> str:
     """The message with its trailers of ours replaced by these.
 
     `comment` is the character that begins a comment, None where the message is taken as it is. A message that is
-    still empty stays so: git must be able to see that nobody wrote one. Without claims the ones that a former guard
-    wrote stay, and a commit that has such is not `unseen`.
+    still empty stays so: git must be able to see that nobody wrote one. `former` is None where the claims cover the
+    whole commit; else they are claims that stood for a part of it, and stay with those that the text names. A commit
+    that has such is not `unseen`.
     """
     lines = text.split("\n")
     end = _end(lines, comment)
@@ -131,8 +152,12 @@ def edited(text: str, claims: Sequence[str], *, unseen: bool, comment: str | Non
     body, rest = lines[:end], lines[end:]
     if all(_is_blank(line) or _is_comment(line, comment) for line in body):
         return text
-    wanted = [f"{CLAIM}: {claim}" for claim in claims]
-    if unseen and (claims or not read(text).claims):
+    older = [] if former is None else [*former, *named(text)]
+    if older and not claims and set(older) <= set(read(text).claims):
+        # What is there says it all, in its own words.
+        return text
+    wanted = [f"{CLAIM}: {claim}" for claim in dict.fromkeys((*claims, *older))]
+    if unseen and not older:
         wanted.append(f"{GUARD}: {UNSEEN}")
     if not wanted:
         return text

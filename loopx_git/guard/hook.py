@@ -1,88 +1,35 @@
 """What each git hook does. The shims in `hooks/` run `git-loopx guard hook NAME ARGS`, and nothing else.
 
-A hook blocks (exit 19) what is denied, and anything that keeps it from knowing: an error is never a pass. The two
-hooks that come after the verdict, prepare-commit-msg and post-commit, stop nothing.
+A hook blocks (exit 19) what is denied, and anything that keeps it from knowing: an error is never a pass. The
+hooks that come after the verdict (prepare-commit-msg, commit-msg, post-commit) stop nothing.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import time
 
-from loopx_git.guard import cached
+from loopx_git.guard import cached, naming
 from loopx_git.guard.answer import examine
-from loopx_git.store.state_file import load, read_plain, save
+from loopx_git.guard.hook_run import HookRun
+from loopx_git.store.state_file import save
 
 # What is not imported here is imported where it is needed: three of these hooks run at every commit.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from loopx_git.client.client import Client
     from loopx_git.client.connect import Overrides
-    from loopx_git.coverage.changes import Code
     from loopx_git.guard.answer import Answer
-    from loopx_git.guard.context import Context
 
 DENIED = 19
-NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "pre-push")
-#: What pre-commit found, for prepare-commit-msg of the same commit: seconds for which it counts.
-SEEN, _SEEN_FOR = "guard-seen.json", 60.0
+NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-push")
 PROBE = "LOOPX_GUARD_PROBE"
 _NONCE = re.compile(r"[0-9a-f]{32}")
 #: Seconds that a renewal in the background may take.
 _RENEWAL = "20s"
 
 Outcome = tuple[int, list[str]]
-
-
-class HookRun:
-    """One run of a hook: `folder` is where git started it, `env` what git gave it."""
-
-    def __init__(self, folder: str, env: Mapping[str, str], overrides: Overrides | None = None) -> None:
-        self.folder, self.env, self.overrides = folder, dict(env), overrides
-        self._client: Client | None = None
-        where = cached.places(folder)
-        given = env.get("GIT_DIR")
-        if (
-            where is not None
-            and given
-            and os.path.realpath(os.path.join(folder, given)) != os.path.realpath(where.git_dir)
-        ):
-            where = None
-        self.where = where
-
-    @property
-    def client(self) -> Client:
-        """The client, opened at the first use."""
-        if self._client is None:
-            from loopx_git.guard.refresh import open_client
-
-            self._client = open_client(self.folder, self.env, overrides=self.overrides)
-        return self._client
-
-    @property
-    def git_dir(self) -> str:
-        """The git folder of the worktree."""
-        return self.where.git_dir if self.where is not None else self.client.connection.repository.git_dir
-
-    @property
-    def code(self) -> Code:
-        """The repository of code, with the environment that git gave to the hook."""
-        from loopx_git.coverage.changes import Code
-
-        common = self.where.common_dir if self.where is not None else self.client.connection.repository.common_dir
-        return Code(self.folder, common, self.env)
-
-    def context(self, *, fresh: bool = False) -> Context:
-        """The context, the quick way where that will do."""
-        found = cached.context(self.where, self.env) if self.where is not None and not fresh else None
-        if found is not None:
-            return found
-        from loopx_git.guard.refresh import context
-
-        return context(self.client, fresh=fresh)
 
 
 def run(
@@ -96,8 +43,9 @@ def run(
         return _probe(name, this)
     if name in ("pre-commit", "pre-merge-commit"):
         return _before_commit(this, merging=name == "pre-merge-commit")
-    if name == "prepare-commit-msg":
-        return _message(this, args)
+    if name in ("prepare-commit-msg", "commit-msg"):
+        (naming.prepare if name == "prepare-commit-msg" else naming.complete)(this, args)
+        return 0, []
     if name == "post-commit":
         return _after_commit(this)
     if name == "pre-push":
@@ -114,8 +62,7 @@ def _before_commit(this: HookRun, *, merging: bool) -> Outcome:
     others = this.code.other_parents(this.git_dir, merging=merging)
     report = examine(context, this.code.staged(this.git_dir, others), "staged")
     if report.effect != "denied":
-        seen = {"index": _index(this), "at": time.time(), "claims": report.trailers, "unseen": bool(report.wrong)}
-        save(os.path.join(this.git_dir, "loopx", SEEN), seen)
+        naming.remember(this, report)
     return outcome(report)
 
 
@@ -126,72 +73,6 @@ def outcome(report: Answer) -> Outcome:
     word = "denied" if report.effect == "denied" else "warning"
     lines = [f"loopx guard: {word}: {report.headline}", *report.lines(), f"  next: {report.command}"]
     return (DENIED if report.effect == "denied" else 0), lines
-
-
-def _index(this: HookRun) -> list[object]:
-    """A name of the index as it is now."""
-    path = os.path.join(this.folder, this.env.get("GIT_INDEX_FILE") or os.path.join(this.git_dir, "index"))
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return []
-    return [os.path.basename(path), status.st_size, status.st_mtime_ns, status.st_ino]
-
-
-def _message(this: HookRun, args: Sequence[str]) -> Outcome:
-    """Write the trailers. Nothing here stops a commit: what is denied was denied before, or was meant to pass."""
-    from loopx_git.coverage.trailers import edited
-
-    # The pre-commit framework hands over the file alone, and the rest as variables.
-    told = (this.env.get("PRE_COMMIT_COMMIT_MSG_SOURCE", ""), this.env.get("PRE_COMMIT_COMMIT_OBJECT_NAME", ""))
-    source, of = (*args[1:3], *told[len(args[1:3]) :])
-    found = None if source == "commit" else _seen(this)
-    if found is None:
-        context = this.context()
-        if context.policy.mode == "off":
-            return 0, []
-        report = examine(context, _made(this, amending=source == "commit" and of == "HEAD"), "staged")
-        found = report.trailers, bool(report.wrong or report.problem) and context.who.agent is not None
-    claims, unseen = found
-    path = os.path.join(this.folder, args[0]) if args else ""
-    text = read_plain(path) if path else None
-    if text is None:
-        return 0, []
-    after = edited(text, claims, unseen=unseen, comment=_comment(this))
-    if after != text:
-        with open(path, "r+b") as file:
-            # In place: the file is git's, with the owner and the mode that git gave it.
-            file.write(after.encode("utf-8", "surrogateescape"))
-            file.truncate()
-    return 0, []
-
-
-def _seen(this: HookRun) -> tuple[list[str], bool] | None:
-    """What pre-commit of this very commit found."""
-    path = os.path.join(this.git_dir, "loopx", SEEN)
-    seen = load(path)
-    if seen is None:
-        return None
-    os.unlink(path)
-    fits = seen["index"] == _index(this) and 0 <= time.time() - seen["at"] <= _SEEN_FOR
-    return (seen["claims"], False) if fits and not seen["unseen"] else None
-
-
-def _made(this: HookRun, *, amending: bool) -> list[str]:
-    """The paths of the commit in the making; of one that is amended, all that it will have changed."""
-    if not amending:
-        return this.code.staged(this.git_dir, this.code.other_parents(this.git_dir))
-    done = this.code.git(["rev-parse", "--verify", "--quiet", "HEAD^@"])
-    return this.code.in_index(this.git_dir, done.text.split())
-
-
-def _comment(this: HookRun) -> str | None:
-    """The character that begins a comment in the message; None when no editor will strip them."""
-    if this.env.get("GIT_EDITOR") == ":":
-        return None
-    lines = this.code.git(["config", "--get-regexp", r"^core\.comment(char|string)$"]).text.splitlines()
-    text = lines[-1].partition(" ")[2] if lines else ""
-    return "#" if text in ("", "auto") else text
 
 
 def _after_commit(this: HookRun) -> Outcome:

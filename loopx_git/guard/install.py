@@ -15,7 +15,7 @@ from glob import glob
 
 from loopx_git.client import claims_file
 from loopx_git.errors import InvalidState, NotAllowed
-from loopx_git.guard import cached, hook
+from loopx_git.guard import cached, naming
 from loopx_git.guard.hook_managers import configured
 from loopx_git.guard.hook_managers.found import MANAGERS, find
 from loopx_git.guard.record import RECORD, SIZE_MAX, InstalledFile, Record, digest, record_of, store, undo_edit
@@ -102,7 +102,7 @@ def _forget(repository: Repository) -> None:
     """Remove what the guard keeps for itself, in every worktree of the clone."""
     homes = [repository.home, *glob(os.path.join(glob_escape(repository.common_dir), "worktrees", "*", "loopx"))]
     for home in homes:
-        for name in (cached.NAME, hook.SEEN, claims_file.NAME, RECORD):
+        for name in (cached.NAME, naming.SEEN, claims_file.NAME, RECORD):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(home, name))
         with suppress(OSError):

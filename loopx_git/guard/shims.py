@@ -1,4 +1,4 @@
-"""The shims: five scripts of `hooks/`, with the program's place and the name of a kept hook written in."""
+"""The shims: six scripts of `hooks/`, with the program's place and the name of a kept hook written in."""
 
 from __future__ import annotations
 

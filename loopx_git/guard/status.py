@@ -139,7 +139,9 @@ def _dry_commit(repository: Repository, nonce: str) -> str:
 def _dry_run(repository: Repository, place: HooksFolder, name: str, nonce: str) -> str:
     """Run one hook as git would; what it said."""
     env = {**repository.env, PROBE: nonce, "GIT_EDITOR": ":"}
-    args = {"pre-push": ["none", "none"], "prepare-commit-msg": [os.devnull]}.get(name, [])
+    args = {"pre-push": ["none", "none"], "prepare-commit-msg": [os.devnull], "commit-msg": [os.devnull]}.get(
+        name, []
+    )
     run = ["hook", "run", "--ignore-missing", name, "--", *args]
     done = replace(repository, env=env).git(run, at_top=True, timeout=_TIMEOUT, options=_AS_USER)
     if b"is not a git command" not in done.err:

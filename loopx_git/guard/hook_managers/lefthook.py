@@ -42,7 +42,7 @@ def text() -> str:
     """lefthook-local.yml: lefthook merges it into its configuration, and it belongs to this clone alone."""
     lines = ["# loopx guard: `git loopx guard uninstall` takes this file away."]
     for name in NAMES:
-        args = " {0}" if name in ("prepare-commit-msg", "pre-push") else ""
+        args = " {0}" if name in ("prepare-commit-msg", "commit-msg", "pre-push") else ""
         lines += [f"{name}:", "  commands:", "    loopx-guard:", f"      run: git-loopx guard hook {name}{args}"]
         if name == "pre-push":
             lines.append("      use_stdin: true")
