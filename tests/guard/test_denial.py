@@ -47,8 +47,8 @@ def test_without_an_editor_a_number_sign_is_text() -> None:
 
 
 def test_a_commit_that_no_guard_let_pass_says_so_unless_it_names_its_claims() -> None:
-    assert edited("work\n", [], unseen=True, comment=None) == "work\n\nLoopx-Guard: unseen\n"
-    assert edited(f"work\n\n{TRAILER}\n", [], unseen=True, comment=None) == f"work\n\n{TRAILER}\n"
+    assert edited("work\n", [], unseen=True, comment=None, former=[]) == "work\n\nLoopx-Guard: unseen\n"
+    assert edited(f"work\n\n{TRAILER}\n", [], unseen=True, comment=None, former=[]) == f"work\n\n{TRAILER}\n"
     assert edited("work\n", [], unseen=False, comment=None) == "work\n"
     # Half of it covered: it names the claim, and says that it was not stopped.
-    assert edited("work\n", ONE, unseen=True, comment=None) == f"work\n\n{TRAILER}\nLoopx-Guard: unseen\n"
+    assert edited("work\n", ONE, unseen=True, comment=None, former=[]) == f"work\n\n{TRAILER}\nLoopx-Guard: unseen\n"
