@@ -463,7 +463,7 @@ def test_a_watch_that_is_interrupted_says_where_to_look(stage: Stage) -> None:
     ) as watch:  # fmt: skip
         assert watch.stdout is not None
         assert b'"round": 1' in watch.stdout.readline()
-        # An interrupt inside of a destructor is dropped by Python: a person presses again, and so does this.
+        # On a busy machine one interrupt was seen to have no effect: a person presses again, and so does this.
         for _ in range(6):
             watch.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
