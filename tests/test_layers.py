@@ -57,8 +57,8 @@ IMPURE_BUILTINS = {"open", "input", "print", "__import__", "exec", "eval"}
 CLOCKS = {"now", "utcnow", "today"}
 
 SPAWNER = "store/process.py"
-# Processes that are not git: the command of `run`, the demo's agents.
-SPAWNERS = {SPAWNER, "store/process_group.py", "cli/demo/stage.py"}
+# Processes that are not git: commands of the user's, the demo's agents.
+SPAWNERS = {SPAWNER, "store/user_command.py", "cli/demo/stage.py"}
 SPAWNING_MODULES = {"subprocess", "multiprocessing", "pty"}
 SPAWNING_CALLS = (
     "os.system", "os.popen", "os.fork", "os.exec", "os.spawn", "os.posix_spawn", "asyncio.create_subprocess",

@@ -19,7 +19,7 @@ from loopx_git.core.table import Operation
 from loopx_git.errors import InvalidState, LoopXError, NotAllowed, NotYourClaim, UsageError
 from loopx_git.format import message
 from loopx_git.store.base import CodePush, Publisher
-from loopx_git.store.process import watched
+from loopx_git.store.user_command import watched
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loopx_git.client.config import FILE, allow_of, parse_tables
 from loopx_git.client.lease_renewer import LeaseRenewer
 from loopx_git.errors import About, NotAllowed
-from loopx_git.store.process import watched
+from loopx_git.store.user_command import watched
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient

@@ -20,9 +20,9 @@ from loopx_git.guard.hook_managers.folder import HooksFolder
 from loopx_git.guard.hook_managers.found import find
 from loopx_git.guard.record import record_of
 from loopx_git.store.lock import read_file, write_file
-from loopx_git.store.process import watched
 from loopx_git.store.repository import Repository
 from loopx_git.store.state_file import load
+from loopx_git.store.user_command import watched
 
 #: Seconds for one question; a foreign hook that is chained before ours is not run for it.
 _TIMEOUT = 60.0

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from loopx_git.core.times import to_milliseconds
 from loopx_git.store.boot import boot, counting
+from loopx_git.store.process import WAIT_MAX
 
 
 class Clock(Protocol):
@@ -50,4 +51,6 @@ class SystemClock:
         return boot(self.counting())
 
     def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
+        ends = time.monotonic() + seconds
+        while (left := ends - time.monotonic()) > 0:
+            time.sleep(min(left, WAIT_MAX))

@@ -1,4 +1,4 @@
-"""The only place that starts git, and the user's own commands."""
+"""The only place that starts git."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import os
 import selectors
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -32,12 +31,11 @@ _WORDS_MAX = 4 * 1024 * 1024
 #: More than any pipe holds: what an ended process has left in one is read up to here, and what something behind it
 #: goes on writing is not waited for.
 _PIPE_MAX = 4 * 1024 * 1024
-#: How long a command of the user's has, in seconds, to end by itself after the death of who ran it.
-_WATCH_GRACE = 5.0
+#: The longest wait in one piece, in seconds. A signal that arrives just before a wait begins does not end it: Ctrl-C
+#: would take effect only after the whole of it.
+WAIT_MAX = 1.0
 #: How often the end of a process is looked for where the system cannot tell of it, in seconds.
 _LOOK = 0.01
-#: How much of a user's command's output is kept for a message.
-TAIL_MAX = 4096
 
 
 class Finished(NamedTuple):
@@ -105,16 +103,16 @@ def run(
         with _Pipes(process, stdin, most) as pipes:
             ended = pipes.until_end(time.monotonic() + max(0.05, timeout))
             if not ended:
-                _kill(process)
+                kill(process)
             pipes.drain()
     except _TooMuch:
-        _kill(process)
+        kill(process)
         raise InvalidState(
             f"{what or program} says more than {_size(most)}, and a part of it decides nothing",
             hint="look at less at once: fewer paths, fewer commits, fewer refs",
         ) from None
     except BaseException:
-        _kill(process)
+        kill(process)
         raise
     finally:
         process.wait()
@@ -179,7 +177,7 @@ class _Pipes:
             left = ends - time.monotonic()
             if left <= 0:
                 return False
-            self._step(left if self._end is not None else min(left, _LOOK))
+            self._step(min(left, WAIT_MAX if self._end is not None else _LOOK))
         return True
 
     def drain(self) -> None:
@@ -229,142 +227,6 @@ class _Pipes:
                 self._process.stdin.close()
 
 
-class Watched(NamedTuple):
-    """A command of the user's that ended: its exit status, its last output, and whether its time ran out.
-
-    The status is negative for a signal, 127 when the command could not be started.
-    """
-
-    code: int
-    tail: bytes
-    timed_out: bool = False
-
-
-#: Waits for the end of its standard input without a word before it, which is the death of the runner, and then
-#: ends the group $1: TERM, and KILL after $2 seconds.
-_WATCH = """\
-trap '' TERM INT HUP QUIT
-read -r word && exit 0
-kill -TERM "-$1" 2>/dev/null || exit 0
-left=$2
-while kill -0 "-$1" 2>/dev/null; do
-    [ "$left" -le 0 ] && break
-    left=$((left - 1))
-    sleep 1
-done
-kill -KILL "-$1" 2>/dev/null
-"""
-
-
-#: The pipes to the watches of this process, and what keeps a fork away while one is being made.
-_PIPES: set[int] = set()
-_MAKING = threading.RLock()
-
-
-def _drop_all() -> None:
-    """In a process that was forked off: a copy of the pipe would keep a watch waiting after the runner's death. The
-    number stays taken, for the file object that knows it."""
-    while _PIPES:
-        nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        os.dup2(nothing, _PIPES.pop(), inheritable=False)
-        os.close(nothing)
-    _MAKING.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_drop_all)
-
-
-class Watch:
-    """Ends a process group when this process itself is killed: a shell of a few lines that waits for our end. TERM
-    to the group first, and KILL after `grace` seconds."""
-
-    def __init__(self, group: int, grace: float) -> None:
-        with _MAKING:
-            self._shell = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCH, "loopx-watch", str(group), str(int(grace))], stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
-            assert self._shell.stdin is not None
-            _PIPES.add(self._shell.stdin.fileno())
-
-    def close(self) -> None:
-        """The group has ended, or is no longer ours to end."""
-        assert self._shell.stdin is not None
-        with suppress(BrokenPipeError):
-            self._shell.stdin.write(b"done\n")
-            self._shell.stdin.flush()
-        _PIPES.discard(self._shell.stdin.fileno())
-        with suppress(BrokenPipeError):
-            self._shell.stdin.close()
-        self._shell.wait()
-
-
-def watched(
-    argv: Sequence[str],
-    *,
-    cwd: str,
-    env: Mapping[str, str],
-    timeout: float,
-    tick: Callable[[], None],
-    sink: Callable[[bytes], None],
-    every: float = 0.2,
-    stdin: bytes = b"",
-) -> Watched:
-    """Run a command of the user's; call `tick` at an interval in seconds, and `sink` with its output.
-
-    Its whole process group is killed after `timeout` seconds, or when `tick` raises. It is also ended when this
-    process itself is killed.
-    """
-    import tempfile
-
-    # A file, not a pipe: a command that does not read its input cannot block us.
-    given = tempfile.TemporaryFile()  # noqa: SIM115 (closed below, once the command has it)
-    given.write(stdin)
-    given.seek(0)
-    try:
-        process = subprocess.Popen(
-            list(argv), cwd=cwd, env=dict(env), stdin=given, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        return Watched(127, f"cannot run {argv[0]}: {error.strerror}".encode())
-    finally:
-        given.close()
-    watch = Watch(process.pid, _WATCH_GRACE)
-    tail = bytearray()
-
-    def pump() -> None:
-        assert process.stdout is not None
-        while chunk := process.stdout.read1(65536):  # type: ignore[attr-defined]
-            sink(chunk)
-            tail.extend(chunk)
-            del tail[:-TAIL_MAX]
-
-    reader = threading.Thread(target=pump, daemon=True)
-    reader.start()
-    ends, timed_out = time.monotonic() + timeout, False
-    try:
-        while True:
-            try:
-                process.wait(timeout=min(every, max(0.01, ends - time.monotonic())))
-                break
-            except subprocess.TimeoutExpired:
-                if time.monotonic() >= ends:
-                    timed_out = True
-                    break
-                tick()
-    finally:
-        # Also after a normal end: what it left running must not outlive the answer.
-        _kill(process)
-        process.wait()
-        watch.close()
-        reader.join(2)
-        if process.stdout is not None and not reader.is_alive():
-            process.stdout.close()
-    return Watched(process.returncode, bytes(tail), timed_out)
-
-
 def detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
     """Start a command of ours that outlives this process: in its own session, without a terminal or output.
 
@@ -377,7 +239,7 @@ def detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
         )  # fmt: skip
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: subprocess.Popen[bytes]) -> None:
     """End git and what it started (ssh, a remote helper): a killed parent alone leaves them pushing."""
     try:
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,8 +1,8 @@
 """The user's command as a child process: signals, the terminal, and a reliable end.
 
 The command gets its own process group, so that it can be ended with everything it started. It keeps the runner's
-standard streams, and it gets the terminal if the runner had it. A watch (see store/process) ends the group when the
-runner itself is killed. Process groups are POSIX: `run` does not work on Windows.
+standard streams, and it gets the terminal if the runner had it. A watch (see store/user_command) ends the group when
+the runner itself is killed. Process groups are POSIX: `run` does not work on Windows.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import queue
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from loopx_git.errors import UsageError
-from loopx_git.store.process import Watch
+from loopx_git.store.user_command import start_watched
 
 
 class ProcessGroup:
@@ -36,12 +35,13 @@ class ProcessGroup:
         self.status: int | None = None
         self._terminal = _terminal()
         try:
-            self._process = subprocess.Popen(list(argv), cwd=cwd, env=dict(env), process_group=0, pass_fds=keep)
+            self._process, self._watch = start_watched(
+                argv, env=env, grace=grace, keep=keep, cwd=cwd, process_group=0
+            )
         except OSError as error:
             self._close_terminal()
             raise UsageError(f"cannot run {argv[0]}: {error.strerror}", hint="run -- COMMAND ARGUMENTS...") from None
         self.pid = self._process.pid
-        self._watch = Watch(self.pid, grace)
         self._give_terminal(self.pid)
         threading.Thread(target=self._wait, name=f"wait {self.pid}", daemon=True).start()
 
