@@ -7,14 +7,21 @@ pushed.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from loopx_git.coverage import trailers
 from loopx_git.coverage.merges import Merges
 from loopx_git.coverage.raw import DIFF, EMPTY_TREE, ask, entries, told
-from loopx_git.errors import InvalidState
+from loopx_git.errors import InvalidState, UsageError
+from loopx_git.store.environment import judging
 from loopx_git.store.process import Finished
+
+#: Where git looks for a short name of a ref.
+_PLACES = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
+#: What may follow the name of a ref: steps to other commits.
+_STEPS = re.compile(r"[~^:]|@\{")
 
 
 class CodeCommit(NamedTuple):
@@ -40,7 +47,7 @@ class Code:
 
     def __init__(self, cwd: str, common_dir: str, env: Mapping[str, str]) -> None:
         self.cwd, self.common_dir = cwd, common_dir
-        self.env = {**env, "GIT_NO_REPLACE_OBJECTS": "1", "GIT_TERMINAL_PROMPT": "0"}
+        self.env = judging(env)
 
     def git(self, args: Sequence[str], stdin: bytes = b"") -> Finished:
         """Run git in the repository of code. The exit code is in the result."""
@@ -51,9 +58,26 @@ class Code:
         return told(args, self.cwd, self.env, stdin)
 
     def resolve(self, name: str) -> str | None:
-        """The commit of that name, if it is here."""
-        done = self.git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"])
-        return done.text.strip() if done.code == 0 else None
+        """The commit of that name, if it is here. UsageError for a name that means more than one thing: an outsider
+        who pushes a tag or a branch could choose what is judged."""
+        args = ["rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"]
+        done = self.git(["-c", "core.warnAmbiguousRefs=true", *args])
+        if done.code:
+            return None
+        if b"is ambiguous" in done.err and not self._is_exact(name):
+            ref = _STEPS.split(name, maxsplit=1)[0]
+            known = self.git(["for-each-ref", "--format=%(refname)", *(form.format(ref) for form in _PLACES)])
+            shown = known.text.split() or [f"refs/heads/{ref}"]
+            raise UsageError(
+                f"{name[:80]!r} is ambiguous here: {', '.join(shown)}",
+                hint=f"write the whole name, such as {shown[-1]}",
+            )
+        return done.text.strip()
+
+    def _is_exact(self, name: str) -> bool:
+        """True for the full name of a ref, or what is reached from one: git takes such a name at its word first."""
+        ref = _STEPS.split(name, maxsplit=1)[0]
+        return ref == "HEAD" or (ref.startswith("refs/") and self.git(["show-ref", "--verify", ref]).code == 0)
 
     # -- the index
 

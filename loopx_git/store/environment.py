@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,6 +64,23 @@ def scrubbed(env: Mapping[str, str]) -> dict[str, str]:
         # LC_ALL beats LC_MESSAGES; the character type that it chose is kept.
         kept["LC_CTYPE"] = kept.pop("LC_ALL")
     return kept | PINNED
+
+
+#: What makes git read other objects, parents or edges of the history than the repository has.
+_SWAPPING = frozenset({"GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE"})
+
+
+def judging(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment for every git whose answer decides a verdict.
+
+    The repository, index and quarantine that a hook names stay. Replacements and grafts exist in one clone alone:
+    what is judged is what is pushed.
+    """
+    kept = {key: value for key, value in env.items() if key not in _SWAPPING}
+    if "LC_ALL" in kept:
+        kept["LC_CTYPE"] = kept.pop("LC_ALL")
+    fixed = ("GIT_TERMINAL_PROMPT", "GIT_NO_REPLACE_OBJECTS", "LC_MESSAGES", "LANGUAGE")
+    return {**kept, "GIT_GRAFT_FILE": os.devnull, **{key: PINNED[key] for key in fixed}}
 
 
 def elsewhere(env: Mapping[str, str]) -> dict[str, str]:

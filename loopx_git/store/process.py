@@ -20,6 +20,7 @@ SAFE = (
     "--no-pager",  # a pager is a program that configuration names
     "-c", "core.fsmonitor=false",  # the same: repository configuration that executes
     "-c", f"core.hooksPath={os.devnull}",  # no hook of anybody runs on our behalf
+    "-c", "core.useReplaceRefs=false",  # a setting of true would beat GIT_NO_REPLACE_OBJECTS
     "-c", "core.pager=cat",
     "-c", "color.ui=false",  # output is parsed
     "-c", "advice.objectNameWarning=false",
