@@ -29,7 +29,7 @@ KEYS: Mapping[str, Mapping[str, type]] = {
     "guard": {
         "mode": str, "paths": list, "exempt": list, "require": str, "unidentified": str, "stale_after": str,
         "offline_push": str, "renew_on_commit": bool, "branches": list, "since": str,
-        "signed": bool, "pusher": str, "pushers": list, "operators": list,
+        "signed": bool, "pusher": str, "pushers": list, "operators": list, "rule_changes": str,
     },
     "run": {"on_exit": str},
     "validate": {"allow": list},

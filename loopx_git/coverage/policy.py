@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from loopx_git.coverage.patterns import Index
 
 TYPE_CHECKING = False
@@ -26,6 +28,7 @@ KEYS: dict[str, tuple[Any, tuple[str, ...] | None]] = {
     "pusher": ("", None),
     "pushers": ([], None),
     "operators": (None, None),
+    "rule_changes": ("operators", ("operators", "anyone")),
 }
 _PATTERNS_MAX = 1000
 
@@ -50,15 +53,31 @@ class GuardPolicy:
         self.pusher: str = values["pusher"]
         self.pushers: Sequence[str] = values["pushers"]
         self.operators: Sequence[str] | None = values["operators"]
+        self.rule_changes: str = values["rule_changes"]
         self._guarded, self._exempt = Index([(True, self.paths)]), Index([(True, self.exempt)])
 
     def is_guarded(self, path: str) -> bool:
         """True when the policy guards this path."""
         return self._guarded.any(path) and not self._exempt.any(path)
 
+    def is_judged(self, ref: str, default: str) -> bool:
+        """True for the full name of a branch whose pushes the gate judges; `default` is that of the default branch.
+
+        In `branches` a `*` stands for any characters but a slash, `**` for any.
+        """
+        return any(_glob(name).fullmatch(ref) for name in self.branches) if self.branches else ref == default
+
     def as_json(self) -> dict[str, Any]:
         """What `GuardPolicy` makes the same policy of."""
         return {name: getattr(self, name) for name in KEYS}
+
+
+def _glob(branch: str) -> re.Pattern[str]:
+    """The pattern of full ref names that one entry of `branches` means."""
+    whole = branch if branch.startswith("refs/") else f"refs/heads/{branch}"
+    parts = re.split(r"(\*\*|[*?])", whole)
+    wild = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(wild.get(part) or re.escape(part) for part in parts), re.DOTALL)
 
 
 def parse(table: Mapping[str, Any], file: str, where: str = "") -> GuardPolicy:

@@ -54,7 +54,9 @@ def resolve(spec: str, since: str | None, code: Code) -> list[str]:
     """`A..B` as arguments for `Code.commits`; UsageError when git knows no such thing."""
     old, dots, new = spec.partition("..")
     if not dots or not new or new.startswith("."):
-        raise UsageError(f"{spec[:80]!r} is not a range", hint="git loopx guard check --range origin/main..HEAD")
+        raise UsageError(
+            f"{spec[:80]!r} is not a range", hint="git loopx guard check --range refs/remotes/origin/main..HEAD"
+        )
     oids: list[str] = []
     for name in filter(None, (new, old)):
         found = code.resolve(name)

@@ -84,7 +84,8 @@ class CodeRange:
         from git import Repo
 
         with Repo(self.repository.top or self.repository.git_dir, search_parent_directories=True) as repo:
-            repo.git.update_environment(GIT_NO_REPLACE_OBJECTS="1", GIT_TERMINAL_PROMPT="0")
+            repo.git.update_environment(**self.code.env)
+            repo.git.set_persistent_git_options(c="core.useReplaceRefs=false")
             commits = repo.iter_commits(f"{self.base}..{self.head}", topo_order=True, reverse=True)
             return [commit.hexsha for commit in commits]
 

@@ -11,18 +11,33 @@ import re
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.config import DEFAULT_REF, FILE, SIGNERS
 from loopx_git.core import ids
 from loopx_git.core.lease import Clocks
-from loopx_git.coverage.history import LedgerHistory, Prover
+from loopx_git.core.times import format_time
+from loopx_git.coverage.changes import CodeCommit
+from loopx_git.coverage.history import Granted, LedgerHistory, Prover
+from loopx_git.coverage.policy import GuardPolicy
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.format import message
+from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.validation import Checker, is_operation
 from loopx_git.review.check import ReviewFinding, findings
-from loopx_git.review.policy import Tables, policy_of, tables_at
+from loopx_git.review.policy import (
+    BasePolicy,
+    Tables,
+    base_policy,
+    holds_for,
+    is_rule_file,
+    not_an_operator,
+    policy_of,
+    rule_changes,
+    tables_at,
+    why_unreadable,
+)
 from loopx_git.review.pusher import pusher_of
 from loopx_git.review.range import CodeRange
 from loopx_git.store.repository import Repository
@@ -59,9 +74,15 @@ class Refusal:
 
 
 class Gate:
-    """Judges the updates of one push. The policy is that of the default branch as it stands before the push."""
+    """Judges the updates of one push. The policy is that of the default branch as it stands before the push.
 
-    def __init__(self, repository: Repository, env: Mapping[str, str], budget: float) -> None:
+    `rule_changes` ("operators" or "anyone") says who may change the rules, whatever the policy says. `notes` are told
+    to who pushes, whatever the verdict.
+    """
+
+    def __init__(
+        self, repository: Repository, env: Mapping[str, str], budget: float, rule_changes: str | None = None
+    ) -> None:
         from loopx_git.store.objects import PygitObjects
 
         self.repository, self.env = repository, env
@@ -69,11 +90,16 @@ class Gate:
         self.objects: PygitObjects = PygitObjects(repository.common_dir)
         self.objects.also_in([path for path in _object_folders(env, repository.cwd) if os.path.isdir(path)])
         self.memo: dict[Hashable, Any] = {}
+        self.notes: list[str] = []
         self.default, self.head = self._default_branch()
-        self.tables: Tables = (self.head and tables_at(repository, self.head)) or {}
+        name = f"{FILE} of {self.default}"
+        nothing = BasePolicy(None, policy_of({}, name))
+        base = nothing if self.head is None else base_policy(repository, self.head, name)
+        self.tables: Tables = base.tables or {}
+        self.policy, self.problem = base.policy, base.problem
+        self.rule_changes = rule_changes or self.policy.rule_changes
         where = self.tables.get("coordination", {})
         self.ref, self.ledger = str(where.get("ref", DEFAULT_REF)), where.get("ledger")
-        self.policy = policy_of(self.tables, f"{FILE} of {self.default}")
 
     def _git(self, *args: str) -> str | None:
         done = self.repository.git(args, timeout=60)
@@ -88,22 +114,67 @@ class Gate:
 
         Claims on code are judged at the ledger's tip as it will be after the push.
         """
-        found: list[Refusal] = []
+        found = [
+            Refusal(update.ref, "a replacement would show other objects than those that are stored")
+            for update in updates if update.ref.startswith("refs/replace/")
+        ]  # fmt: skip
+        found += self._unjudged(updates)
+        if found:
+            return found[:TOLD_MAX]
         tip = self.repository.resolve(self.ref)
         for update in updates:
             if update.ref == self.ref:
                 found += self._coordination(update)
                 tip = update.new
-        guarded = {self._full(name) for name in self.policy.branches} or {self.default}
         for update in updates:
-            if update.ref in guarded and update.ref != self.ref:
+            if update.ref != self.ref and self.policy.is_judged(update.ref, self.default):
                 # A ledger that is refused grants nothing.
                 found += self._code(update, None if found else tip)
         return found[:TOLD_MAX]
 
+    # -- what nothing can be judged by
+
+    def _unjudged(self, updates: Sequence[Update]) -> list[Refusal]:
+        """Why pushes of branches cannot be judged here at all. None of them passes then, but for the mending one."""
+        listed = self._git("for-each-ref", "--format=%(refname)", "refs/heads/")
+        code = [ref for ref in (listed or "").split() if ref != self.ref]
+        brought = [update for update in updates if update.ref.startswith("refs/heads/")]
+        problem, command = self.problem, f"only a push passes that mends {FILE} and changes nothing else"
+        if self.head is None or not self.default.startswith("refs/heads/"):
+            first = not code and all(update.ref in (self.ref, self.default) for update in brought)
+            if first and self.default.startswith("refs/heads/"):
+                # The first push of a repository: there is nothing to judge code by yet.
+                return []
+            problem = f"HEAD names {self.default}, which is not a branch here, so no policy says what is judged"
+            command = "on the server: git symbolic-ref HEAD refs/heads/BRANCH"
+        elif not problem and self.policy.branches and not self._match(self.policy, [*code, *self._names(brought)]):
+            problem = f"guard.branches ({', '.join(self.policy.branches)}) matches no branch here"
+        if not problem or (len(brought) == 1 and self._mends(brought[0], code)):
+            return []
+        return [Refusal(update.ref, f"{problem}; {command}") for update in brought]
+
     @staticmethod
-    def _full(branch: str) -> str:
-        return branch if branch.startswith("refs/") else f"refs/heads/{branch}"
+    def _names(updates: Sequence[Update]) -> list[str]:
+        return [update.ref for update in updates if update.new != ABSENT]
+
+    def _match(self, policy: GuardPolicy, refs: Sequence[str]) -> bool:
+        return any(policy.is_judged(ref, self.default) for ref in refs)
+
+    def _mends(self, update: Update, code: Sequence[str]) -> bool:
+        """Whether an update of the default branch makes the policy serve again, does nothing else, and is made by
+        somebody who may."""
+        if self.head is None or update.ref != self.default or ABSENT in (update.old, update.new):
+            return False
+        changes, _ = CodeRange(self.repository, update.old, update.new, None).changes(None)
+        paths = [path for commit in changes for path in commit.paths]
+        if not paths or not all(map(is_rule_file, paths)) or why_unreadable(self.repository, update.new):
+            return False
+        after = policy_of(tables_at(self.repository, update.new) or {}, FILE)
+        if after.branches and not self._match(after, code):
+            return False
+        pusher = pusher_of(self.policy, self.env)
+        # A gate that knows nobody refuses whatever breaks the policy, so who broke it has the server itself.
+        return self.rule_changes == "anyone" or not self.tables or pusher is None or pusher.operator is True
 
     # -- the coordination ref
 
@@ -148,8 +219,17 @@ class Gate:
             Refusal(update.ref, f"commit {fault.commit[:12]} ({fault.rule}): {fault.message}") for fault in faults
         ]
         if not found:
-            found = self._identities(update, oids) + self._replays(update, old, oids)
+            found = self._identities(update, oids) + self._replays(update, old, oids) + self._ahead(update, oids)
         return found
+
+    def _ahead(self, update: Update, oids: Sequence[str]) -> list[Refusal]:
+        """Operations of a later time than this machine's: a claim dated ahead would outlive its lease."""
+        skew = TreeSnapshot(self.objects.tree(update.new), self.memo).policy.claims_skew
+        limit = datetime.now(UTC) + timedelta(seconds=skew)
+        return [
+            Refusal(update.ref, f"commit {oid[:12]} (clock): it is dated {format_time(time)}, in the future here")
+            for oid in oids if (time := self.objects.commit(oid).time) > limit
+        ]  # fmt: skip
 
     def _adopts(self, oids: Sequence[str]) -> bool:
         commits = [self.objects.commit(oid) for oid in oids]
@@ -207,6 +287,9 @@ class Gate:
             return [Refusal(update.ref, text)]
 
         if self.policy.mode == "off" or self.head is None or not self.tables:
+            if self.head is not None:
+                why = "guard.mode is off" if self.tables else f"it has no {FILE}"
+                self.notes.append(f"loopx: {update.ref}: not judged: {why}")
             return []
         if update.new == ABSENT:
             return refuse("a guarded branch is not deleted")
@@ -226,7 +309,28 @@ class Gate:
             names, "gate", clocks, self.policy.require, prove
         )
         late = [commit for commit in changes if commit.oid not in early]
-        return [_told(update, item) for item in findings(late, granted, self.policy) if item.level == "error"]
+        found = self._rules(update, changes, granted)
+        return found + [_told(update, item) for item in findings(late, granted, self.policy) if item.level == "error"]
+
+    def _rules(self, update: Update, changes: Sequence[CodeCommit], granted: Granted) -> list[Refusal]:
+        """Changes of the rules by somebody who may not, and rules that could not be read afterwards.
+
+        Where the server says who pushes, that counts; elsewhere the holder of a claim that names the file.
+        """
+        changed = list(rule_changes(changes))
+        unreadable = why_unreadable(self.repository, update.new) if changed and update.ref == self.default else ""
+        if unreadable:
+            return [Refusal(update.ref, f"the policy could not be read after it: {unreadable}")]
+        if self.rule_changes == "anyone" or self.policy.mode != "block":
+            return []
+        pusher, is_operators = pusher_of(self.policy, self.env), holds_for(self.policy, granted)
+        found = []
+        for commit, path in changed:
+            may = is_operators(commit, path) if pusher is None else pusher.operator is True
+            if not may:
+                why = f"commit {commit.oid[:12]} (config) {path}: {not_an_operator(self.policy)}"
+                found.append(Refusal(update.ref, why))
+        return found
 
 
 def _told(update: Update, item: ReviewFinding) -> Refusal:

@@ -14,9 +14,19 @@ from loopx_git.coverage.changes import CodeCommit
 from loopx_git.coverage.history import Granted, Prover, ledger_of
 from loopx_git.errors import InvalidState
 from loopx_git.review.check import CONFIG, ReviewFinding, findings
-from loopx_git.review.policy import Tables, changed_keys, policy_of, tables_at
+from loopx_git.review.policy import (
+    base_policy,
+    changed_keys,
+    holds_for,
+    is_rule_file,
+    not_an_operator,
+    rule_changes,
+    tables_at,
+    why_unreadable,
+)
 from loopx_git.review.range import CodeRange
 from loopx_git.review.todos import is_ledger, proposal_findings
+from loopx_git.store.environment import judging
 from loopx_git.store.repository import Repository, open_repository
 
 
@@ -64,13 +74,13 @@ class Review:
         overrides: Overrides,
     ) -> None:
         self.env, self.flags, self.overrides, self.folder = env, flags, overrides, folder
-        self.repository: Repository = open_repository(folder, {**env, "LC_MESSAGES": "C", "LANGUAGE": "C"})
+        self.repository: Repository = open_repository(folder, judging(env))
         remotes = self.repository.remotes()
         named = flags.get("remote") or env.get("LOOPX_REMOTE") or self.repository.value("loopx.remote")
         only = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else None
         self.range = CodeRange(self.repository, base, head, only if named in (None, HERE) else named)
-        self.tables: Tables | None = tables_at(self.repository, self.range.base)
-        self.policy = policy_of(self.tables or {}, f"{CONFIG} of the base")
+        found = base_policy(self.repository, self.range.base, f"{CONFIG} of the base")
+        self.tables, self.policy, self.problem = found.tables, found.policy, found.problem
         self._client: Client | None = None
 
     @property
@@ -83,23 +93,38 @@ class Review:
             self._client = Client(self.folder, self.env, {**self.flags, "tables": tables}, self.overrides)
         return self._client
 
-    def check(self, *, strict: bool = False) -> Reviewed:
-        """Judge every commit of the range; `strict` makes every warning an error."""
+    def check(self, *, strict: bool = False, guarded: bool = False, rule_changes: str | None = None) -> Reviewed:
+        """Judge every commit of the range.
+
+        `strict` makes every warning an error, `guarded` a base without a policy. `rule_changes` ("operators" or
+        "anyone") says who may change the rules, whatever the base's policy says.
+        """
         changes, early = self.range.changes(self.policy.since)
         late = [commit for commit in changes if commit.oid not in early]
         base, head = self.range.base, self.range.head
         if is_ledger(self.repository, base):
             found = proposal_findings(self.repository, base, head, self.overrides.clock.wall())
             return Reviewed(base, head, found, changes, Granted(), None, len(changes))
-        found = self._config_findings(changes)
-        granted, ledger = Granted(), None
-        if self.tables is None:
-            level, why = "error" if strict else "notice", f"the base has no {CONFIG}: nothing is judged"
+        if self.problem and not self._only_mends(changes):
+            raise InvalidState(self.problem, hint=f"mend {CONFIG} on the base branch, in a change of its own")
+        found, granted, ledger = [], Granted(), None
+        if not changes:
+            why = "no commit lies between base and head, so nothing was judged"
+            found.append(ReviewFinding("empty", "notice", head, why, f"git log --oneline {base[:12]}..{head[:12]}"))
+        if self.tables is None and not self.problem:
+            level, why = "error" if strict or guarded else "notice", f"the base has no {CONFIG}: nothing is judged"
             found.append(ReviewFinding("unguarded", level, base, why, "git loopx init, and merge that file first"))
-        elif self.policy.mode != "off":
+        elif self.tables is not None and self.policy.mode != "off":
             granted, ledger = self.granted(changes)
             found += findings(late, granted, self.policy, strict=strict)
+        # Who may change the rules is not for the cut-off to say.
+        found += self._rule_findings(changes, granted, strict, rule_changes or self.policy.rule_changes)
         return Reviewed(base, head, found, changes, granted, ledger, len(late))
+
+    def _only_mends(self, changes: Sequence[CodeCommit]) -> bool:
+        """Whether the range makes the base's policy readable again, and does nothing else."""
+        paths = [path for commit in changes for path in commit.paths]
+        return bool(paths) and all(map(is_rule_file, paths)) and not why_unreadable(self.repository, self.range.head)
 
     def granted(self, changes: Sequence[CodeCommit]) -> tuple[Granted, str]:
         """What the ledger says about every claim that is named, and its root."""
@@ -131,20 +156,36 @@ class Review:
             )
         return root
 
-    def _config_findings(self, changes: Sequence[CodeCommit]) -> list[ReviewFinding]:
-        """A change of the policy is shown whether or not a claim covers it."""
-        touching = [commit.oid for commit in changes if CONFIG in commit.paths]
-        if not touching:
-            return []
+    def _rule_findings(
+        self, changes: Sequence[CodeCommit], granted: Granted, strict: bool, who: str
+    ) -> list[ReviewFinding]:
+        """A change of the rules is always shown. It is an error unless an operator of the base makes it."""
+        is_operators = holds_for(self.policy, granted)
+        level = "error" if self.policy.mode == "block" or strict else "warning"
+        open_to_all = who == "anyone" or self.tables is None or self.policy.mode == "off"
+        found = []
+        for commit, path in rule_changes(changes):
+            may = open_to_all or is_operators(commit, path)
+            text = f"it changes {path}: {self._difference(path)}"
+            way_out = "look at it closely: from the merge on it is what is judged by"
+            if not may:
+                text += "; " + not_an_operator(self.policy)
+                way_out = f"an operator claims a todo whose scope names {path}, and the commit names that claim"
+            found.append(ReviewFinding("config", "notice" if may else level, commit.oid, text, way_out, path))
+        unreadable = why_unreadable(self.repository, self.range.head) if found else ""
+        if unreadable:
+            way_out = f"mend {CONFIG}: nothing could be judged after the merge"
+            found.append(ReviewFinding("config", "error", self.range.head, unreadable, way_out, CONFIG))
+        return found
+
+    def _difference(self, path: str) -> str:
+        if path != CONFIG:
+            return "it decides whose word counts" if path == SIGNERS else "it is a file of the ledger's"
         try:
             lines = changed_keys(self.tables, tables_at(self.repository, self.range.head))
         except InvalidState as error:
             lines = [error.message]
-        text = "; ".join(lines) or "no key differs at the head"
-        return [
-            ReviewFinding("config", "notice", touching[-1], f"it changes {CONFIG}: {text}",
-                    "look at it closely: from the merge on it is the policy", CONFIG)
-        ]  # fmt: skip
+        return "; ".join(lines) or "no key differs at the head"
 
 
 def review(

@@ -492,7 +492,9 @@ def test_a_policy_is_refused_by_all_or_by_none(
         "review": clone.run("review", "check", "--base", base, "--head", head, check=None),
         "gate": clone.at(code.gate).run("receive-check", "refs/heads/policy", base, head, check=None),
     }
-    assert {name: done.code for name, done in asked.items()} == dict.fromkeys(CALLERS, 16)
+    # The gate has one answer to whatever may not pass: a refusal of the ref, in a line.
+    assert {name: done.code for name, done in asked.items()} == {**dict.fromkeys(CALLERS, 16), "gate": 19}
+    assert f"guard.{key}" in asked.pop("gate").err
     assert all(f"guard.{key}" in done.error["message"] for done in asked.values())
     done = code.site.sh("echo x >> src/a.py; git commit -q -a -m work")
     assert done.returncode != 0

@@ -74,8 +74,10 @@ class Coding:
         self.clone.git("fetch", "-q", "origin")
         return self.head()
 
-    def check(self, base: str = "origin/main", head: str = "HEAD", *, strict: bool = False) -> Reviewed:
-        return self.review(base, head).check(strict=strict)
+    def check(
+        self, base: str = "origin/main", head: str = "HEAD", *, strict: bool = False, rule_changes: str | None = None
+    ) -> Reviewed:
+        return self.review(base, head).check(strict=strict, rule_changes=rule_changes)
 
     def review(self, base: str = "origin/main", head: str = "HEAD", path: Path | None = None) -> Review:
         from loopx_git.client.connect import Overrides

@@ -28,18 +28,18 @@ def test_the_policy_is_the_bases_and_its_change_is_shown(coding: Coding) -> None
     coding.branch("work")
     coding.commit({".loopx/config.toml": text + '\n[guard]\nmode = "off"\nexempt = ["**"]\n', "x.py": "1"})
     verdict = coding.check()
-    assert found(verdict) == [("missing", "x.py", None)]
-    (notice,) = [item for item in verdict.findings if item.level == "notice"]
-    assert notice.rule == "config"
-    assert "guard.mode: unset -> off" in notice.message
+    assert found(verdict) == [("missing", "x.py", None), ("config", ".loopx/config.toml", None)]
+    (change,) = [item for item in verdict.findings if item.rule == "config"]
+    assert "guard.mode: unset -> off" in change.message
 
 
-def test_a_change_of_the_policy_is_shown_when_all_is_well(coding: Coding) -> None:
+def test_a_change_that_makes_the_policy_unreadable_is_an_error_whoever_makes_it(coding: Coding) -> None:
+    coding.policy('\n[guard]\nrule_changes = "anyone"\n')
     coding.branch("work")
     coding.commit({".loopx/config.toml": "no toml ["})
     verdict = coding.check()
-    assert verdict.ok
-    assert [item.rule for item in verdict.findings] == ["config"]
+    assert [(item.rule, item.level) for item in verdict.findings] == [("config", "notice"), ("config", "error")]
+    assert "is not TOML" in verdict.findings[-1].message
 
 
 @pytest.mark.parametrize(("mode", "level"), [("block", "error"), ("warn", "warning"), ("off", None)])

@@ -264,7 +264,9 @@ def test_a_change_of_the_policy_counts_after_it_is_in(server: Server) -> None:
     (clone.path / "a.py").write_text("x")
     clone.git("add", "a.py")
     clone.commit(".loopx/config.toml", text + 'mode = "off"\n', "switch it off, and use it at once")
-    assert "(missing) a.py" in server.refused(clone, "HEAD:main")[0]
+    refused = server.refused(clone, "HEAD:main")
+    assert ["(config) .loopx/config.toml" in line for line in refused] == [True, False]
+    assert "(missing) a.py" in refused[1]
 
 
 def test_as_an_update_hook(copied: tuple[World, str, str]) -> None:

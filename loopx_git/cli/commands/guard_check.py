@@ -13,7 +13,7 @@ from loopx_git.errors import About, CheckFailed, UsageError
 
 
 @command("check", example="git loopx guard check\ngit loopx guard check src/login/form.py\n"
-         "git loopx guard check --range origin/main..HEAD")  # fmt: skip
+         "git loopx guard check --range refs/remotes/origin/main..HEAD")  # fmt: skip
 @click.option("--staged", is_flag=True, help="What a commit of the index would change (the default).")
 @click.option("--push", is_flag=True, help="The commits of a push: the lines of a pre-push hook on standard input, "
               "or what the pre-commit framework says, or else HEAD.")  # fmt: skip

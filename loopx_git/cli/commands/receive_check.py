@@ -20,7 +20,8 @@ _INPUT_MAX = 4_000_000
     example="git loopx receive-check < updates    # hooks/pre-receive: exec git-loopx receive-check",
 )
 @click.argument("update", nargs=-1, metavar="[REF OLD NEW]")
-def main(context: CommandContext, update: tuple[str, ...]) -> None:
+@click.option("--rule-changes", type=click.Choice(["operators", "anyone"]), help="Who may change the rules.")
+def main(context: CommandContext, update: tuple[str, ...], rule_changes: str | None) -> None:
     """The gate of a bare repository, as its pre-receive hook (updates on standard input) or its update hook.
 
     On the coordination ref only fast-forwards of legal operations pass, on guarded code branches only commits under a
@@ -28,6 +29,7 @@ def main(context: CommandContext, update: tuple[str, ...]) -> None:
     """
     from loopx_git.client.config import seconds_of
     from loopx_git.review.receive import Gate, updates_of
+    from loopx_git.store.environment import judging
     from loopx_git.store.repository import open_repository
 
     if len(update) not in (0, 3):
@@ -37,10 +39,11 @@ def main(context: CommandContext, update: tuple[str, ...]) -> None:
     else:
         lines = sys.stdin.buffer.read(_INPUT_MAX).decode("utf-8", "surrogateescape").split("\n")
         lines = [line for line in lines if line]
-    repository = open_repository(context.folder, {**os.environ, "LC_MESSAGES": "C", "LANGUAGE": "C"})
+    repository = open_repository(context.folder, judging(os.environ))
     budget = seconds_of(context.values.get("timeout"), 60.0)
-    refusals = Gate(repository, os.environ, budget).refusals(updates_of(lines))
-    for refusal in refusals:
-        click.echo(str(refusal), err=True)
+    gate = Gate(repository, os.environ, budget, rule_changes)
+    refusals = gate.refusals(updates_of(lines))
+    for told in (*gate.notes, *refusals):
+        click.echo(str(told), err=True)
     if refusals:
         click.get_current_context().exit(19)

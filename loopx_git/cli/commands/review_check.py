@@ -11,12 +11,16 @@ from loopx_git.cli.output import safe
 from loopx_git.errors import CheckFailed
 
 
-@command("check", example="git loopx review check --base origin/main --head HEAD")
+@command("check", example="git loopx review check --base refs/remotes/origin/main --head HEAD")
 @click.option("--base", required=True, metavar="B", help="What the change is to be merged into.")
 @click.option("--head", default="HEAD", show_default=True, metavar="H", help="The change.")
 @click.option("--strict", is_flag=True, help="Every warning is an error.")
+@click.option("--guarded", is_flag=True, help="A base without a policy is an error.")
+@click.option("--rule-changes", type=click.Choice(["operators", "anyone"]), help="Who may change the rules.")
 @click.option("--github", is_flag=True, help="Print annotations, and write a step summary.")
-def main(context: CommandContext, base: str, head: str, strict: bool, github: bool) -> None:
+def main(
+    context: CommandContext, base: str, head: str, strict: bool, guarded: bool, rule_changes: str | None, github: bool
+) -> None:
     """Is every change of the range covered by a claim that the ledger granted? Policy and ledger are the base's.
 
     Exit 0: yes. Exit 19: no; each finding has file, commit, todo, holder and the way out.
@@ -24,9 +28,8 @@ def main(context: CommandContext, base: str, head: str, strict: bool, github: bo
     from loopx_git.review.github import workflow_commands
     from loopx_git.review.verdict import review
 
-    verdict = review(context.folder, os.environ, base, head, context.flags(), context.overrides()).check(
-        strict=strict
-    )
+    judge = review(context.folder, os.environ, base, head, context.flags(), context.overrides())
+    verdict = judge.check(strict=strict, guarded=guarded, rule_changes=rule_changes)
     lines = []
     for finding in verdict.findings:
         place = f"  {finding.file}" if finding.file is not None else ""

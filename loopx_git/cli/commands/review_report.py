@@ -10,7 +10,7 @@ import click
 from loopx_git.cli.command_context import CommandContext, command
 
 
-@command("report", example="git loopx review report --base origin/main --head HEAD --format markdown")
+@command("report", example="git loopx review report --base refs/remotes/origin/main --head HEAD --format markdown")
 @click.option("--base", required=True, metavar="B", help="What the change is to be merged into.")
 @click.option("--head", default="HEAD", show_default=True, metavar="H", help="The change.")
 @click.option("--format", "form", type=click.Choice(["markdown", "html", "json"]), default="markdown",
