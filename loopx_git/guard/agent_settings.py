@@ -1,4 +1,4 @@
-"""`agent-hook install`: the settings of Claude Code, Codex and Cursor, merged with what is there."""
+"""`agent-hook install`: the settings of each agent of the table, merged with what is there."""
 
 from __future__ import annotations
 
@@ -8,21 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from loopx_git.errors import InvalidState
+from loopx_git.guard.agents import AGENTS, VERSIONED, Agent, entries
 from loopx_git.store.lock import read_file, write_file
 
 _SIZE_MAX = 4_000_000
-#: What the agent runs. Whatever goes wrong with it (it is not on the PATH, it is killed) must stop the edit, and only
-#: exit 2 does.
-_RUN = "git-loopx agent-hook --format={} || exit 2"
+#: By which an entry of ours is recognised, also one of an older edition.
 _MARK = "agent-hook --format="
-_SECONDS = 20
-#: agent -> (file of this clone, file of the code, event, tools).
-_AGENTS: Mapping[str, tuple[str, str, str, str]] = {
-    "claude": (".claude/settings.local.json", ".claude/settings.json", "PreToolUse",
-               "Edit|MultiEdit|Write|NotebookEdit"),
-    "codex": (".codex/hooks.json", ".codex/hooks.json", "PreToolUse", "apply_patch|Edit|Write"),
-    "cursor": (".cursor/hooks.json", ".cursor/hooks.json", "preToolUse", "Write|Edit|StrReplace|Delete|EditNotebook"),
-}  # fmt: skip
 
 
 def change(top: str, agent: str, *, shared: bool, remove: bool, dry_run: bool) -> dict[str, Any]:
@@ -30,16 +21,18 @@ def change(top: str, agent: str, *, shared: bool, remove: bool, dry_run: bool) -
 
     Everything else in the file stays. Raises InvalidState for a file that is not a JSON object, or that is a link.
     """
-    own, common, event, tools = _AGENTS[agent]
-    name = common if shared else own
+    row = AGENTS[agent]
+    name = row.shared if shared else row.local
     path = os.path.join(top, *name.split("/"))
     if os.path.islink(os.path.dirname(path)):
         raise InvalidState(f"{os.path.dirname(path)} is a symbolic link; loopx does not follow it",
                            hint=f"ls -ld {os.path.dirname(path)}")  # fmt: skip
+    if row.layout == "plugin":
+        return _change_plugin(path, remove=remove, dry_run=dry_run)
     before = _load(path)
-    after = _without(before, event)
+    after = _without(before, row)
     if not remove:
-        after = _with(after, agent, event, tools)
+        after = _with(after, row)
     notes = []
     if agent == "codex" and not remove:
         notes.append("Codex runs a project's hooks only once they are trusted: look at /hooks")
@@ -68,30 +61,49 @@ def _load(path: str) -> dict[str, Any]:
     return dict(found)
 
 
-def _with(settings: Mapping[str, Any], agent: str, event: str, tools: str) -> dict[str, Any]:
-    run = _RUN.format(agent)
-    if agent == "cursor":
-        ours: dict[str, Any] = {"command": run, "matcher": tools, "timeout": _SECONDS, "failClosed": True}
+def _with(settings: Mapping[str, Any], row: Agent) -> dict[str, Any]:
+    if row.name in VERSIONED:
         settings = {"version": 1, **settings}
-    else:
-        ours = {"matcher": tools, "hooks": [{"type": "command", "command": run, "timeout": _SECONDS}]}
     hooks = dict(settings.get("hooks", {}))
-    hooks[event] = [*hooks.get(event, ()), ours]
+    for event, ours in entries(row).items():
+        hooks[event] = [*hooks.get(event, ()), ours]
     return {**settings, "hooks": hooks}
 
 
-def _without(settings: Mapping[str, Any], event: str) -> dict[str, Any]:
+def _without(settings: Mapping[str, Any], row: Agent) -> dict[str, Any]:
     """The settings less every entry of ours; an entry that others share keeps theirs."""
-    kept = []
-    for entry in settings.get("hooks", {}).get(event, ()):
-        if not isinstance(entry, dict) or _MARK not in json.dumps(entry):
-            kept.append(entry)
+    hooks = dict(settings.get("hooks", {}))
+    for event in row.events:
+        if event not in hooks:
             continue
-        others = [item for item in entry.get("hooks", ()) if _MARK not in json.dumps(item)]
-        if others:
-            kept.append({**entry, "hooks": others})
-    hooks = {**settings.get("hooks", {}), event: kept}
-    if not kept:
-        del hooks[event]
+        kept = []
+        for entry in hooks[event]:
+            if not isinstance(entry, dict) or _MARK not in json.dumps(entry):
+                kept.append(entry)
+                continue
+            others = [item for item in entry.get("hooks", ()) if _MARK not in json.dumps(item)]
+            if others:
+                kept.append({**entry, "hooks": others})
+        hooks[event] = kept
+        if not kept:
+            del hooks[event]
     left = {key: value for key, value in settings.items() if key != "hooks"}
     return {**left, "hooks": hooks} if hooks else left
+
+
+def _change_plugin(path: str, *, remove: bool, dry_run: bool) -> dict[str, Any]:
+    """The same for an agent that loads a file of code: the file is ours as a whole."""
+    from loopx_git.guard.opencode_plugin import MARK, text
+
+    wanted = text().encode("utf-8")
+    before = read_file(path, _SIZE_MAX)
+    if before is not None and MARK.encode() not in before:
+        raise InvalidState(f"{path} is not a plugin of loopx", hint=f"look at it: ls -l {path}", about={"file": path})
+    what = "unchanged" if before == (None if remove else wanted) else "removed" if remove else "written"
+    if what != "unchanged" and not dry_run:
+        if remove:
+            os.unlink(path)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write_file(path, wanted)
+    return {"what": what, "file": path, "notes": [], "settings": {}}

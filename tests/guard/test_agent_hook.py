@@ -17,6 +17,7 @@ from loopx_git.client.client import Client
 from loopx_git.errors import InvalidState
 from loopx_git.guard import agent_settings, cached
 from loopx_git.guard.agent_hook import UnreadablePayload, edited_paths, plain
+from loopx_git.guard.agents import AGENTS
 
 MakeSite = Callable[..., Site]
 PATCH = """\
@@ -251,10 +252,19 @@ def clone(ledger: World) -> Clone:
     return ledger.clone("work")
 
 
-FILES = {"claude": ".claude/settings.local.json", "codex": ".codex/hooks.json", "cursor": ".cursor/hooks.json"}
+FILES = {
+    "claude": ".claude/settings.local.json", "codex": ".codex/hooks.json", "cursor": ".cursor/hooks.json",
+    "gemini": ".gemini/settings.json", "copilot": ".github/hooks/loopx.json",
+    "vscode": ".github/hooks/loopx-vscode.json", "windsurf": ".windsurf/hooks.json",
+    "opencode": ".opencode/plugins/loopx.js",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("agent", FILES)
+def test_the_table_has_every_agent_that_is_installed() -> None:
+    assert {name: row.local for name, row in AGENTS.items()} == FILES
+
+
+@pytest.mark.parametrize("agent", [name for name in FILES if name != "opencode"])
 def test_the_settings_are_merged_with_what_is_there(clone: Clone, agent: str) -> None:
     path = clone.path / FILES[agent]
     run = clone.run
@@ -262,13 +272,12 @@ def test_the_settings_are_merged_with_what_is_there(clone: Clone, agent: str) ->
     assert not path.exists()
     run("agent-hook", "install", "--for", agent)
     first = path.read_text()
-    assert "git-loopx agent-hook --format=" in first
-    assert "|| exit 2" in first
+    assert f"git-loopx agent-hook --format={agent}; " in first
     assert run("agent-hook", "install", "--for", agent).json["what"] == "unchanged"
     assert path.read_text() == first
     run("agent-hook", "uninstall", "--for", agent)
     assert not path.exists()
-    event = "preToolUse" if agent == "cursor" else "PreToolUse"
+    event = next(iter(AGENTS[agent].events))
     theirs = {"model": "é", "hooks": {event: [{"matcher": "Bash", "hooks": [{"command": "x"}]}], "Stop": []}}
     path.write_text(json.dumps(theirs))
     run("agent-hook", "install", "--for", agent)
@@ -297,6 +306,27 @@ def test_settings_behind_a_link_are_not_written(clone: Clone, tmp_path: Path) ->
     with pytest.raises(InvalidState, match="symbolic link"):
         agent_settings.change(str(clone.path), "claude", shared=False, remove=False, dry_run=False)
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_plugin_is_a_file_of_its_own(clone: Clone) -> None:
+    path = clone.path / FILES["opencode"]
+    run = clone.run
+    assert run("agent-hook", "install", "--for", "opencode", "--dry-run").json["what"] == "written"
+    assert not path.exists()
+    run("agent-hook", "install", "--for", "opencode")
+    first = path.read_text()
+    assert "tool.execute.before" in first
+    assert run("agent-hook", "install", "--for", "opencode").json["what"] == "unchanged"
+    path.write_text(f"{first}// an older edition\n")
+    run("agent-hook", "install", "--for", "opencode")
+    assert path.read_text() == first
+    run("agent-hook", "uninstall", "--for", "opencode")
+    assert not path.exists()
+    path.write_text("// theirs\n")
+    for action in ("install", "uninstall"):
+        error = run("agent-hook", action, "--for", "opencode", check=16).error
+        assert "is not a plugin of loopx" in error["message"]
+    assert path.read_text() == "// theirs\n"
 
 
 def test_the_command_in_the_settings_denies(site: MakeSite) -> None:

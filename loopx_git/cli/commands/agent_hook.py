@@ -8,13 +8,14 @@ import click
 
 from loopx_git.cli.command_context import CommandContext, command
 from loopx_git.errors import UsageError
+from loopx_git.guard.agents import AGENTS
 
 
 @command("agent-hook", example="git loopx agent-hook install --for claude\n"
          "echo '{\"tool_name\": \"Edit\", \"tool_input\": {\"path\": \"a\"}}' | git loopx agent-hook")  # fmt: skip
 @click.argument("action", required=False, type=click.Choice(["install", "uninstall"]))
-@click.option("--for", "whose", type=click.Choice(["claude", "codex", "cursor"]), help="Whose settings to write.")
-@click.option("--format", "style", type=click.Choice(["auto", "claude", "codex", "cursor"]), default="auto",
+@click.option("--for", "whose", type=click.Choice([*AGENTS]), help="Whose settings to write, or whose input.")
+@click.option("--format", "style", type=click.Choice(["auto", *AGENTS]), default="auto",
               show_default=True, help="Whose input to expect.")  # fmt: skip
 @click.option("--shared", is_flag=True, help="Write the settings that are part of the code, not those of this clone.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, write nothing.")
@@ -26,8 +27,8 @@ def main(
     Exit 0: allowed. Exit 2: denied; the reason and the next command are on standard error. Any other exit code would
     let the edit pass, so an error of ours is exit 2 as well.
 
-    install and uninstall write into the work tree: the agent reads its settings from there
-    (.claude/settings.local.json, .codex/hooks.json, .cursor/hooks.json). Nothing else there is touched.
+    install and uninstall write into the work tree: the agent reads its settings from there (docs/agents.md says
+    which file). Nothing else there is touched.
     """
     if action is None:
         from loopx_git.guard import agent_hook
