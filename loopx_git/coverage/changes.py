@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from loopx_git.core import ids
 from loopx_git.coverage import trailers
 from loopx_git.coverage.merges import Merges
 from loopx_git.coverage.raw import DIFF, EMPTY_TREE, ask, entries, told
@@ -22,6 +23,7 @@ from loopx_git.store.process import Finished
 _PLACES = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
 #: What may follow the name of a ref: steps to other commits.
 _STEPS = re.compile(r"[~^:]|@\{")
+_SHORT = re.compile("[0-9a-fA-F]{4,39}")
 
 
 class CodeCommit(NamedTuple):
@@ -64,8 +66,8 @@ class Code:
         done = self.git(["-c", "core.warnAmbiguousRefs=true", *args])
         if done.code:
             return None
-        if b"is ambiguous" in done.err and not self._is_exact(name):
-            ref = _STEPS.split(name, maxsplit=1)[0]
+        ref = _STEPS.split(name, maxsplit=1)[0]
+        if (b"is ambiguous" in done.err and not self._is_exact(ref)) or self._is_short(ref):
             known = self.git(["for-each-ref", "--format=%(refname)", *(form.format(ref) for form in _PLACES)])
             shown = known.text.split() or [f"refs/heads/{ref}"]
             raise UsageError(
@@ -74,10 +76,17 @@ class Code:
             )
         return done.text.strip()
 
-    def _is_exact(self, name: str) -> bool:
-        """True for the full name of a ref, or what is reached from one: git takes such a name at its word first."""
-        ref = _STEPS.split(name, maxsplit=1)[0]
-        return ref == "HEAD" or (ref.startswith("refs/") and self.git(["show-ref", "--verify", ref]).code == 0)
+    def _is_exact(self, ref: str) -> bool:
+        """True for an id and for the full name of a ref: git takes these at their word first."""
+        if ref == "HEAD" or ids.OID.fullmatch(ref):
+            return True
+        return ref.startswith("refs/") and self.git(["show-ref", "--verify", ref]).code == 0
+
+    def _is_short(self, ref: str) -> bool:
+        """True for the beginning of an id that is the name of a ref, too: git takes the ref, and says nothing."""
+        if _SHORT.fullmatch(ref) is None or not self.git(["rev-parse", f"--disambiguate={ref.lower()}"]).text:
+            return False
+        return bool(self.git(["for-each-ref", "--format=%(refname)", *(form.format(ref) for form in _PLACES)]).text)
 
     # -- the index
 

@@ -65,19 +65,19 @@ class GuardPolicy:
 
         In `branches` a `*` stands for any characters but a slash, `**` for any.
         """
-        return any(_glob(name).fullmatch(ref) for name in self.branches) if self.branches else ref == default
+        return any(is_match(name, ref) for name in self.branches) if self.branches else ref == default
 
     def as_json(self) -> dict[str, Any]:
         """What `GuardPolicy` makes the same policy of."""
         return {name: getattr(self, name) for name in KEYS}
 
 
-def _glob(branch: str) -> re.Pattern[str]:
-    """The pattern of full ref names that one entry of `branches` means."""
+def is_match(branch: str, ref: str) -> bool:
+    """True when one entry of `branches` means this full name of a ref."""
     whole = branch if branch.startswith("refs/") else f"refs/heads/{branch}"
     parts = re.split(r"(\*\*|[*?])", whole)
     wild = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(wild.get(part) or re.escape(part) for part in parts), re.DOTALL)
+    return re.fullmatch("".join(wild.get(part) or re.escape(part) for part in parts), ref, re.DOTALL) is not None
 
 
 def parse(table: Mapping[str, Any], file: str, where: str = "") -> GuardPolicy:

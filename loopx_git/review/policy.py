@@ -65,6 +65,13 @@ def why_unreadable(repository: Repository, commit: str) -> str:
     return ""
 
 
+def restores(repository: Repository, base: BasePolicy, commit: str, paths: Sequence[str]) -> bool:
+    """True when a change of these rule files only brings back what an unreadable base said last: no rule changes."""
+    if not base.problem or base.tables is None or set(paths) != {FILE}:
+        return False
+    return not why_unreadable(repository, commit) and tables_at(repository, commit) == base.tables
+
+
 def is_rule_file(path: str) -> bool:
     """True for a file that decides what is judged, in any spelling that a file system may take for it."""
     return path.casefold() in RULE_FILES

@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from loopx_git.core.lease import Clocks
 from loopx_git.core.times import format_time
 from loopx_git.coverage.changes import CodeCommit
 from loopx_git.coverage.history import Granted, LedgerHistory, Prover
-from loopx_git.coverage.policy import GuardPolicy
+from loopx_git.coverage.policy import GuardPolicy, is_match
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.format import message
 from loopx_git.ledger.snapshot import TreeSnapshot
@@ -34,6 +34,7 @@ from loopx_git.review.policy import (
     is_rule_file,
     not_an_operator,
     policy_of,
+    restores,
     rule_changes,
     tables_at,
     why_unreadable,
@@ -94,9 +95,9 @@ class Gate:
         self.default, self.head = self._default_branch()
         name = f"{FILE} of {self.default}"
         nothing = BasePolicy(None, policy_of({}, name))
-        base = nothing if self.head is None else base_policy(repository, self.head, name)
-        self.tables: Tables = base.tables or {}
-        self.policy, self.problem = base.policy, base.problem
+        self.base = nothing if self.head is None else base_policy(repository, self.head, name)
+        self.tables: Tables = self.base.tables or {}
+        self.policy, self.problem = self.base.policy, self.base.problem
         self.rule_changes = rule_changes or self.policy.rule_changes
         where = self.tables.get("coordination", {})
         self.ref, self.ledger = str(where.get("ref", DEFAULT_REF)), where.get("ledger")
@@ -114,11 +115,14 @@ class Gate:
 
         Claims on code are judged at the ledger's tip as it will be after the push.
         """
+        refs = self._refs()
+        # A push to a symbolic ref moves the ref that it points at.
+        updates = [replace(update, ref=refs.get(update.ref, update.ref)) for update in updates]
         found = [
             Refusal(update.ref, "a replacement would show other objects than those that are stored")
             for update in updates if update.ref.startswith("refs/replace/")
         ]  # fmt: skip
-        found += self._unjudged(updates)
+        found += self._unjudged(updates, [ref for ref in refs if ref.startswith("refs/heads/") and ref != self.ref])
         if found:
             return found[:TOLD_MAX]
         tip = self.repository.resolve(self.ref)
@@ -134,10 +138,11 @@ class Gate:
 
     # -- what nothing can be judged by
 
-    def _unjudged(self, updates: Sequence[Update]) -> list[Refusal]:
-        """Why pushes of branches cannot be judged here at all. None of them passes then, but for the mending one."""
-        listed = self._git("for-each-ref", "--format=%(refname)", "refs/heads/")
-        code = [ref for ref in (listed or "").split() if ref != self.ref]
+    def _unjudged(self, updates: Sequence[Update], code: Sequence[str]) -> list[Refusal]:
+        """Why pushes of branches cannot be judged here at all. None of them passes then, but for the mending one.
+
+        `code` names the branches of code that are here.
+        """
         brought = [update for update in updates if update.ref.startswith("refs/heads/")]
         problem, command = self.problem, f"only a push passes that mends {FILE} and changes nothing else"
         if self.head is None or not self.default.startswith("refs/heads/"):
@@ -147,11 +152,24 @@ class Gate:
                 return []
             problem = f"HEAD names {self.default}, which is not a branch here, so no policy says what is judged"
             command = "on the server: git symbolic-ref HEAD refs/heads/BRANCH"
-        elif not problem and self.policy.branches and not self._match(self.policy, [*code, *self._names(brought)]):
-            problem = f"guard.branches ({', '.join(self.policy.branches)}) matches no branch here"
+        elif not problem and self.policy.mode != "off" and (idle := self._idle([*code, *self._names(brought)])):
+            problem = f"guard.branches ({', '.join(idle)}) matches no branch here"
+            if len(idle) < len(self.policy.branches):
+                self.notes.append(f"loopx: {problem}")
+                problem = ""
         if not problem or (len(brought) == 1 and self._mends(brought[0], code)):
             return []
         return [Refusal(update.ref, f"{problem}; {command}") for update in brought]
+
+    def _idle(self, refs: Sequence[str]) -> list[str]:
+        """The entries of `branches` that match none of these."""
+        return [entry for entry in self.policy.branches if not any(is_match(entry, ref) for ref in refs)]
+
+    def _refs(self) -> dict[str, str]:
+        """Every ref, and the one that it points at where it is a symbolic one, else itself."""
+        listed = self._git("for-each-ref", "--format=%(refname) %(symref)") or ""
+        pairs = [line.partition(" ") for line in listed.splitlines()]
+        return {ref: target or ref for ref, _, target in pairs}
 
     @staticmethod
     def _names(updates: Sequence[Update]) -> list[str]:
@@ -161,8 +179,7 @@ class Gate:
         return any(policy.is_judged(ref, self.default) for ref in refs)
 
     def _mends(self, update: Update, code: Sequence[str]) -> bool:
-        """Whether an update of the default branch makes the policy serve again, does nothing else, and is made by
-        somebody who may."""
+        """Whether an update of the default branch makes the policy serve again, and does nothing else."""
         if self.head is None or update.ref != self.default or ABSENT in (update.old, update.new):
             return False
         changes, _ = CodeRange(self.repository, update.old, update.new, None).changes(None)
@@ -170,11 +187,8 @@ class Gate:
         if not paths or not all(map(is_rule_file, paths)) or why_unreadable(self.repository, update.new):
             return False
         after = policy_of(tables_at(self.repository, update.new) or {}, FILE)
-        if after.branches and not self._match(after, code):
-            return False
-        pusher = pusher_of(self.policy, self.env)
-        # A gate that knows nobody refuses whatever breaks the policy, so who broke it has the server itself.
-        return self.rule_changes == "anyone" or not self.tables or pusher is None or pusher.operator is True
+        # Who may do it is judged afterwards, as of every change of the rules.
+        return not after.branches or self._match(after, code)
 
     # -- the coordination ref
 
@@ -224,7 +238,8 @@ class Gate:
 
     def _ahead(self, update: Update, oids: Sequence[str]) -> list[Refusal]:
         """Operations of a later time than this machine's: a claim dated ahead would outlive its lease."""
-        skew = TreeSnapshot(self.objects.tree(update.new), self.memo).policy.claims_skew
+        known = update.new if update.old == ABSENT else update.old
+        skew = TreeSnapshot(self.objects.tree(known), self.memo).policy.claims_skew
         limit = datetime.now(UTC) + timedelta(seconds=skew)
         return [
             Refusal(update.ref, f"commit {oid[:12]} (clock): it is dated {format_time(time)}, in the future here")
@@ -310,7 +325,12 @@ class Gate:
         )
         late = [commit for commit in changes if commit.oid not in early]
         found = self._rules(update, changes, granted)
-        return found + [_told(update, item) for item in findings(late, granted, self.policy) if item.level == "error"]
+        for item in findings(late, granted, self.policy):
+            if item.level == "error":
+                found.append(_told(update, item))
+            elif item.level == "warning":
+                self.notes.append(f"{_told(update, item)} (guard.mode is {self.policy.mode}: it passes)")
+        return found
 
     def _rules(self, update: Update, changes: Sequence[CodeCommit], granted: Granted) -> list[Refusal]:
         """Changes of the rules by somebody who may not, and rules that could not be read afterwards.
@@ -322,6 +342,8 @@ class Gate:
         if unreadable:
             return [Refusal(update.ref, f"the policy could not be read after it: {unreadable}")]
         if self.rule_changes == "anyone" or self.policy.mode != "block":
+            return []
+        if restores(self.repository, self.base, update.new, [path for _, path in changed]):
             return []
         pusher, is_operators = pusher_of(self.policy, self.env), holds_for(self.policy, granted)
         found = []

@@ -20,6 +20,7 @@ from loopx_git.review.policy import (
     holds_for,
     is_rule_file,
     not_an_operator,
+    restores,
     rule_changes,
     tables_at,
     why_unreadable,
@@ -79,8 +80,8 @@ class Review:
         named = flags.get("remote") or env.get("LOOPX_REMOTE") or self.repository.value("loopx.remote")
         only = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else None
         self.range = CodeRange(self.repository, base, head, only if named in (None, HERE) else named)
-        found = base_policy(self.repository, self.range.base, f"{CONFIG} of the base")
-        self.tables, self.policy, self.problem = found.tables, found.policy, found.problem
+        self.rules = base_policy(self.repository, self.range.base, f"{CONFIG} of the base")
+        self.tables, self.policy, self.problem = self.rules.tables, self.rules.policy, self.rules.problem
         self._client: Client | None = None
 
     @property
@@ -163,8 +164,9 @@ class Review:
         is_operators = holds_for(self.policy, granted)
         level = "error" if self.policy.mode == "block" or strict else "warning"
         open_to_all = who == "anyone" or self.tables is None or self.policy.mode == "off"
-        found = []
-        for commit, path in rule_changes(changes):
+        changed, found = list(rule_changes(changes)), []
+        open_to_all |= restores(self.repository, self.rules, self.range.head, [path for _, path in changed])
+        for commit, path in changed:
             may = open_to_all or is_operators(commit, path)
             text = f"it changes {path}: {self._difference(path)}"
             way_out = "look at it closely: from the merge on it is what is judged by"

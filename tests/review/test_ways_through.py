@@ -68,6 +68,18 @@ def test_a_whole_name_is_taken_at_its_word(coding: Coding, outsider: str) -> Non
     assert found(coding.check(base="refs/remotes/origin/main")) == [("missing", "x.py", None)]
 
 
+def test_a_short_id_that_is_a_branch_too_is_refused(coding: Coding) -> None:
+    coding.branch("work")
+    head = coding.commit({"x.py": "1"})
+    short = coding.head("refs/remotes/origin/main")[:8]
+    assert found(coding.check(base=short)) == [("missing", "x.py", None)]
+    coding.clone.git("update-ref", f"refs/heads/{short}", head)
+    with pytest.raises(UsageError, match="ambiguous"):
+        coding.check(base=short)
+    coding.clone.git("update-ref", f"refs/heads/{head}", coding.head("origin/main"))
+    assert found(coding.check(base="refs/remotes/origin/main", head=head)) == [("missing", "x.py", None)]
+
+
 def test_an_empty_range_is_said_aloud(coding: Coding) -> None:
     coding.branch("work")
     verdict = coding.check()
@@ -199,6 +211,20 @@ def test_an_unreadable_base_lets_only_its_mending_through(coding: Coding) -> Non
     assert coding.check().ok
 
 
+def test_what_an_unreadable_base_said_last_is_brought_back_by_anyone(coding: Coding) -> None:
+    text = coding.clone.git("show", f"refs/remotes/origin/main:{CONFIG}") + "\n"
+    coding.branch("broken")
+    coding.commit({CONFIG: "no toml ["})
+    coding.merge()
+    for files in ({CONFIG: text + '[guard]\nmode = "off"\n'}, {CONFIG: text, SIGNERS: "mallory x\n"}):
+        coding.branch("mend")
+        coding.commit(dict(files), subject="mend")
+        assert ("config", CONFIG, None) in found(coding.check())
+    coding.branch("mend")
+    coding.commit({CONFIG: text}, subject="mend")
+    assert coding.check().ok
+
+
 # -- the gate
 
 
@@ -250,8 +276,8 @@ def test_at_the_gate_nobody_makes_the_policy_unreadable_and_only_its_mending_pas
         assert done.returncode != 0, (files, ref)
         assert "not TOML" in done.stderr
     server.push_as("alice")
-    assert push(server, {CONFIG: good}, "not-alice").returncode != 0
-    server.push_as("boss")
+    assert push(server, {CONFIG: good + 'mode = "warn"\n'}, "not-alice").returncode != 0
+    # What was there before is no change of the rules.
     done = push(server, {CONFIG: good}, "mender")
     assert done.returncode == 0, done.stderr
     server.push_as("alice")
@@ -318,6 +344,25 @@ def test_at_the_gate_what_is_not_judged_is_said(server: Server) -> None:
     done = push(server, {"a.py": "1"}, "code")
     assert done.returncode == 0
     assert "not judged: guard.mode is off" in done.stderr
+
+
+def test_at_the_gate_a_warning_is_said(server: Server) -> None:
+    server.push_as("boss")
+    text = config(server) + 'mode = "warn"\nbranches = ["main", "relaese/*"]\n'
+    assert push(server, {CONFIG: text}, "policy").returncode == 0
+    done = push(server, {"a.py": "1"}, "code")
+    assert done.returncode == 0
+    assert "(missing) a.py" in done.stderr
+    assert "guard.branches (relaese/*) matches no branch here" in done.stderr
+
+
+@pytest.mark.parametrize("alias", ["refs/heads/master", "refs/old/main"])
+def test_at_the_gate_a_symbolic_ref_is_the_branch_that_it_moves(server: Server, alias: str) -> None:
+    git(server.world.remote, "symbolic-ref", alias, "refs/heads/main", env=server.world.env)
+    clone = server.world.clone("code")
+    clone.commit("a.py", "1", "no claim")
+    (line,) = server.refused(clone, f"HEAD:{alias}")
+    assert "(missing) a.py" in line
 
 
 @pytest.mark.parametrize(("ahead", "passes"), [(30, True), (3600, False)])

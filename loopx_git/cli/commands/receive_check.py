@@ -28,7 +28,7 @@ def main(context: CommandContext, update: tuple[str, ...], rule_changes: str | N
     claim. Each refusal is one line on standard error. Exit 0: let it pass. Exit 19: refuse.
     """
     from loopx_git.client.config import seconds_of
-    from loopx_git.review.receive import Gate, updates_of
+    from loopx_git.review.receive import TOLD_MAX, Gate, updates_of
     from loopx_git.store.environment import judging
     from loopx_git.store.repository import open_repository
 
@@ -43,7 +43,7 @@ def main(context: CommandContext, update: tuple[str, ...], rule_changes: str | N
     budget = seconds_of(context.values.get("timeout"), 60.0)
     gate = Gate(repository, os.environ, budget, rule_changes)
     refusals = gate.refusals(updates_of(lines))
-    for told in (*gate.notes, *refusals):
+    for told in (*gate.notes[:TOLD_MAX], *refusals):
         click.echo(str(told), err=True)
     if refusals:
         click.get_current_context().exit(19)
