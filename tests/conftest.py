@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from real_tools import node_tools, python_tools
 from sites import Site, make
 
 __all__ = ["node_tools", "python_tools"]
+
+# A script that starts the tests in its background has them ignore interrupts, and with them all that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes, and how many are filtered out before one fits, says nothing about what is tested.
 settings.register_profile(

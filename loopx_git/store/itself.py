@@ -19,6 +19,11 @@ def itself(*words: str, module: str = "loopx_git") -> list[str]:
     return [sys.executable, "-P", "-m", module, *words]
 
 
+def isolated(code: str, *words: str) -> list[str]:
+    """The command line that runs a few lines of Python, and nothing from the environment or the current folder."""
+    return [sys.executable, "-I", "-S", "-c", code, *words]
+
+
 def absolute(env: Mapping[str, str]) -> dict[str, str]:
     """The environment with only absolute folders in its lists; a list without any is not set."""
     kept = dict(env)

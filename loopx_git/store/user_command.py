@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from loopx_git.store.itself import isolated
 from loopx_git.store.process import kill
 
 #: How long a command has, in seconds, to end by itself after the death of who ran it.
@@ -126,7 +126,7 @@ def start_watched(
         try:
             words = [str(gate), str(fault), "set" if "LC_CTYPE" in env else "unset", *argv]
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _GATE, *words],
+                isolated(_GATE, *words),
                 env=dict(env),
                 pass_fds=(*keep, gate, fault),
                 **settings,
