@@ -320,3 +320,16 @@ _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./()+@*, -]*[A-Za-z0-9_./()+@*,-])?"
 _PLAIN_IN_FLOW = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./()+@* -]*[A-Za-z0-9_./()+@*-])?")
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
+
+
+def plain_yaml(text: str) -> object:
+    """The plain values of somebody else's YAML, which is held to none of the rules of this format.
+
+    Raises ValueError for what is not one document of YAML.
+    """
+    import yaml  # as above
+
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as exc:
+        raise ValueError(str(exc)) from exc

@@ -105,8 +105,7 @@ def _probe(name: str, this: HookRun) -> Outcome:
     """`guard status` asks whether git runs this hook: answer, and let nothing pass, whatever the verdict."""
     nonce = this.env[PROBE]
     if _NONCE.fullmatch(nonce) and name in NAMES:
-        report = examine(this.context(), this.code.staged(this.git_dir) if name == "pre-commit" else [], "staged")
-        answer = {"hook": name, "verdict": report.effect, "checked": report.as_json()["checked"]}
-        save(os.path.join(this.git_dir, "loopx", f"probe-{nonce}-{name}"), answer)
-    # prepare-commit-msg is needed after pre-commit in the same dry commit, whose editor refuses in any case.
+        # Whether the policy guards that path, and whether it is on, is another question.
+        staged = this.code.staged(this.git_dir) if name == "pre-commit" else []
+        save(os.path.join(this.git_dir, "loopx", f"probe-{nonce}-{name}"), {"hook": name, "staged": len(staged)})
     return DENIED, []

@@ -6,7 +6,7 @@ import os
 import shlex
 
 from loopx_git.errors import InvalidState
-from loopx_git.guard import shims
+from loopx_git.guard import script, shims
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.hook_managers import plain
 from loopx_git.guard.hook_managers.folder import HooksFolder, Manager
@@ -23,6 +23,24 @@ def is_here(repository: Repository) -> bool:
     """True when the configuration names hooks and this git runs them."""
     named = any(key.startswith("hook.") and key.endswith(".event") for _, key, _ in repository.config)
     return named and repository.git_release >= CONFIGURED_SINCE
+
+
+def calling(repository: Repository, name: str) -> str:
+    """The word by which git's configuration calls the guard for a hook; "" when it does not."""
+    if not is_here(repository):
+        return ""
+    settings = {key: value for _, key, value in repository.config}
+    for key, value in settings.items():
+        if not (key.startswith("hook.") and key.endswith(".event")) or value != name:
+            continue
+        section = key.removesuffix(".event")
+        if settings.get(f"{section}.enabled", "true").lower() in ("false", "no", "off", "0"):
+            continue
+        for command in script.parse(settings.get(f"{section}.command", "")):
+            program = script.called(command.words, name)
+            if program:
+                return program
+    return ""
 
 
 def plan(place: HooksFolder, repository: Repository, record: Record) -> list[tuple[InstalledFile, bytes]]:
