@@ -135,23 +135,31 @@ def make_folder(folder: str) -> None:
         raise InvalidState(f"{folder} is a symbolic link", hint=f"ls -l {folder}")
 
 
-def write_file(path: str, data: bytes) -> None:
-    """Write a file completely or not at all. A planted symlink is replaced, never followed."""
+def write_file(path: str, data: bytes, *, like: os.stat_result | None = None) -> None:
+    """Write a file completely or not at all. A planted symlink is replaced, never followed. With `like` it has the
+    mode and the owner of the file that it replaces from the beginning."""
     aside = f"{path}.{os.getpid()}.tmp"
     try:
-        _put(aside, path, data)
+        _put(aside, path, data, like)
     except OSError as error:
         # The file that a person knows, not the one beside it.
         raise type(error)(error.errno, error.strerror, path) from None
 
 
-def _put(aside: str, path: str, data: bytes) -> None:
+def _put(aside: str, path: str, data: bytes, like: os.stat_result | None) -> None:
     with suppress(FileNotFoundError):
         # Left by a killed process that had our pid.
         os.unlink(aside)
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    mode = 0o666 if like is None else stat.S_IMODE(like.st_mode) & 0o700
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(handle, "wb") as file:
+            if like is not None:
+                if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+                    # Only a privileged user can give a file away.
+                    with suppress(PermissionError):
+                        os.fchown(handle, like.st_uid, like.st_gid)
+                os.fchmod(handle, stat.S_IMODE(like.st_mode))
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -277,6 +277,7 @@ def test_the_settings_are_merged_with_what_is_there(clone: Clone, agent: str) ->
     assert path.read_text() == first
     run("agent-hook", "uninstall", "--for", agent)
     assert not path.exists()
+    path.parent.mkdir(parents=True)
     event = next(iter(AGENTS[agent].events))
     theirs = {"model": "é", "hooks": {event: [{"matcher": "Bash", "hooks": [{"command": "x"}]}], "Stop": []}}
     path.write_text(json.dumps(theirs))
@@ -322,6 +323,7 @@ def test_a_plugin_is_a_file_of_its_own(clone: Clone) -> None:
     assert path.read_text() == first
     run("agent-hook", "uninstall", "--for", "opencode")
     assert not path.exists()
+    path.parent.mkdir(parents=True)
     path.write_text("// theirs\n")
     for action in ("install", "uninstall"):
         error = run("agent-hook", action, "--for", "opencode", check=16).error

@@ -7,6 +7,7 @@ import os
 import click
 
 from loopx_git.cli.command_context import CommandContext, command
+from loopx_git.cli.output import safe
 from loopx_git.errors import UsageError
 from loopx_git.guard.agents import AGENTS
 
@@ -38,11 +39,14 @@ def main(
 
     if whose is None:
         raise UsageError("whose settings?", hint=f"git loopx agent-hook {action} --for claude")
-    top = context.client.connection.repository.top
+    repository = context.client.connection.repository
+    top = repository.top
     if top is None:
         raise UsageError("a bare repository has no agents at work", hint="cd into a work tree")
-    done = agent_settings.change(top, whose, shared=shared, remove=action == "uninstall", dry_run=dry_run)
+    home = os.path.join(repository.git_dir, "loopx")
+    done = agent_settings.change(top, whose, shared=shared, remove=action == "uninstall", dry_run=dry_run, home=home)
     if done["what"] == "written" and not dry_run:
         done["notes"].append("that file lies in the work tree: commit it, or keep it out: .git/info/exclude")
-    context.emit("agent_hook", {"agent": whose, "dry_run": dry_run, **done},
-              [f"{done['what']}: {done['file']}", *(f"note: {note}" for note in done["notes"])])  # fmt: skip
+    would = "would be " if dry_run and done["what"] != "unchanged" else ""
+    lines = [f"{would}{done['what']}: {safe(done['file'])}", *(f"note: {note}" for note in done["notes"])]
+    context.emit("agent_hook", {"agent": whose, "dry_run": dry_run, **done}, lines)
