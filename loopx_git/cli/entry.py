@@ -16,10 +16,12 @@ def run() -> None:
 
     prepare()
     argv = sys.argv[1:] = words(sys.argv[1:])
-    if argv[:1] == ["agent-hook"] and all(word.startswith("--format") for word in argv[1:]):
+    if "agent-hook" in argv:
         from loopx_git.guard import agent_hook
 
-        sys.exit(agent_hook.main(argv[1:], os.environ))
+        settings = agent_hook.settings_of(argv)
+        if settings is not None:
+            sys.exit(agent_hook.main(settings, os.environ))
     if argv[:2] == ["guard", "hook"] and len(argv) > 2 and not argv[2].startswith("-"):
         from loopx_git.cli.hook import main
 

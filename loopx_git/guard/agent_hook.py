@@ -1,8 +1,9 @@
-"""The PreToolUse side of the guard: a coding agent's edit is allowed or denied before it is made.
+"""The side of the guard that a coding agent asks: its edit is allowed or denied before it is made.
 
-JSON on standard input, as Claude Code, Codex and Cursor send it; exit 0 lets the edit pass, exit 2 stops it, with the
-reason and the next command on standard error. Every other exit code would let it pass, so a crash of ours is exit 2.
-What a shell command writes cannot be seen from here; the commit, the push and the pull request look again.
+A tool call as JSON on standard input, in the form of each agent of `guard.agents`. That table also says how each is
+told no: most by exit 2 with the reason and the next command on standard error, some by an object on standard output.
+Every other exit code would let the edit pass, so a crash of ours is a denial. A shell command is judged where it
+plainly writes. What else it writes cannot be seen from here; the commit, the push and the pull request look again.
 
 It runs at every edit: the standard library alone, until something is not as it was at the last slower look.
 """
@@ -11,11 +12,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 
 from loopx_git.guard import cached
+from loopx_git.guard.agents import AGENTS, filled
 from loopx_git.guard.answer import examine
+from loopx_git.guard.tool_call import Form, UnreadablePayload, edited_paths, form_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,35 +29,67 @@ if TYPE_CHECKING:
 
 ALLOW, DENY = 0, 2
 _SIZE_MAX = 64_000_000
-#: Keys of a tool's input that name the file.
-_KEYS = ("file_path", "notebook_path", "target_file", "filePath", "target_notebook", "path")
-#: Tools that look and do not touch.
-_READS = re.compile(r"(?:^|_)(?:read|view|open|grep|glob|ls|list|search|find|fetch|get|web|task|todo)", re.IGNORECASE)
-_SHELLS = re.compile(r"bash|shell|exec_command|terminal", re.IGNORECASE)
-#: The head lines of Codex's patches.
-_PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t\r]*$", re.MULTILINE)
+#: Flags of the quick way -> the setting that each one is; every other flag takes the slower way.
+_FLAGS = {
+    "--agent": "agent", "--agent-id": "agent", "--claimed-by": "agent", "--session": "session", "-C": "folder",
+    "--remote": "remote", "--ref": "ref", "--timeout": "timeout", "--for": "for", "--format": "for",
+}  # fmt: skip
+#: A setting of the command line -> the variable that says the same.
+_VARIABLES = {"agent": "LOOPX_AGENT", "session": "LOOPX_SESSION", "remote": "LOOPX_REMOTE", "ref": "LOOPX_REF",
+              "timeout": "LOOPX_TIMEOUT"}  # fmt: skip
 
 
-class UnreadablePayload(Exception):
-    """The input is not what an agent sends. The edit is denied, because its paths are unknown."""
+def settings_of(argv: Sequence[str]) -> dict[str, str] | None:
+    """The settings of `agent-hook` with nothing but flags, before its name or after it; None: take the slower way,
+    which also knows what is wrong with the words."""
+    found: dict[str, str] = {}
+    named = False
+    words = iter(argv)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if word == "agent-hook" and not named:
+            named = True
+            continue
+        if word.startswith("-C") and not word.startswith("-C=") and len(word) > 2:
+            flag, equals, value = "-C", "=", word[2:]
+        setting = _FLAGS.get(flag)
+        if setting is None or (equals and flag == "-C" and word.startswith("-C=")) or (equals and not value):
+            return None
+        if not equals:
+            value = next(words, "")
+        if not value or value.startswith("-") or found.get(setting, value) != value:
+            return None
+        if setting == "for" and value not in AGENTS and value != "auto":
+            return None
+        found[setting] = value
+    return found if named else None
 
 
-def main(argv: Sequence[str], env: Mapping[str, str]) -> int:
-    """One tool call: its exit code. Prints the reason of a denial."""
-    style = "cursor" if any("cursor" in word for word in argv) else "auto"
+def main(settings: Mapping[str, str | None], env: Mapping[str, str]) -> int:
+    """One tool call: its exit code. Prints the reason of a denial.
+
+    `settings` has the agent, the session, the folder to work in, and for whom the answer is, where they were given.
+    """
+    named = settings.get("for")
+    named = None if named == "auto" else named
+    form = Form(AGENTS[named or "claude"])
+    given = {name: settings[key] or "" for key, name in _VARIABLES.items() if settings.get(key)}
     try:
-        data = sys.stdin.buffer.read(_SIZE_MAX + 1)
-        code, lines, style = decide(data, style, env)
+        if settings.get("folder"):
+            os.chdir(settings["folder"] or ".")
+        call = _read(sys.stdin.buffer.read(_SIZE_MAX + 1))
+        form = form_of(call, named)
+        code, lines = decide(call, {**env, **given})
     except UnreadablePayload as error:
-        code, lines = DENY, [f"loopx guard: the hook's input cannot be read: {error}"]
+        code, lines = DENY, [f"loopx guard: denied: the hook's input cannot be read: {error}",
+                             "  next: git loopx agent-hook -h"]  # fmt: skip
     except Exception as error:
-        code, lines = _crashed(error)
-    _say(code, lines, style)
-    return code
+        code, lines = DENY, _crashed(error)
+    return _say(code, lines, form)
 
 
-def decide(data: bytes, style: str, env: Mapping[str, str]) -> tuple[int, list[str], str]:
-    """(exit code, lines, whose format) for the bytes on standard input."""
+def _read(data: bytes) -> dict[str, Any]:
+    """The tool call. Raises UnreadablePayload."""
     if len(data) > _SIZE_MAX:
         raise UnreadablePayload("it is too large")
     try:
@@ -64,76 +98,35 @@ def decide(data: bytes, style: str, env: Mapping[str, str]) -> tuple[int, list[s
         raise UnreadablePayload(str(error)) from None
     if not isinstance(call, dict):
         raise UnreadablePayload("it is not a JSON object")
-    if "cursor_version" in call:
-        style = "cursor"
-    folder = _folder(call)
-    reports = [_examine(path, env) for path in edited_paths(call)] if folder else []
-    denied = [report for report in reports if report is not None and report.effect != "allowed"]
+    return call
+
+
+def decide(call: Mapping[str, Any], env: Mapping[str, str]) -> tuple[int, list[str]]:
+    """ALLOW or DENY, and the lines to print, for a tool call."""
+    answers = _examine(edited_paths(call), env)
+    denied = [answer for answer in answers if answer.effect != "allowed"]
     if not denied:
-        return ALLOW, [], style
-    worst = next((report for report in denied if report.effect == "denied"), denied[0])
+        return ALLOW, []
+    worst = next((answer for answer in denied if answer.effect == "denied"), denied[0])
     code = DENY if worst.effect == "denied" else ALLOW
     word = "denied" if code == DENY else "warning"
-    return code, [f"loopx guard: {word}: {worst.headline}", *worst.lines(), f"  next: {worst.command}"], style
+    return code, [f"loopx guard: {word}: {worst.headline}", *worst.lines(), f"  next: {worst.command}"]
 
 
-def _folder(call: Mapping[str, Any]) -> str:
-    """Where the agent works."""
-    roots = call.get("workspace_roots")
-    first = roots[0] if isinstance(roots, list) and roots else None
-    found = call.get("cwd") or first or os.getcwd()
-    if not isinstance(found, str) or "\0" in found:
-        raise UnreadablePayload("cwd is not a path")
-    return found
-
-
-def edited_paths(call: Mapping[str, Any]) -> list[str]:
-    """The absolute paths that the tool call would change; [] for a tool that changes none that can be seen."""
-    name = str(call.get("tool_name") or "")
-    given = call.get("tool_input")
-    if isinstance(given, str):
-        given = {"command": given}
-    if given is None:
-        given = call if "file_path" in call else {}
-    if not isinstance(given, dict):
-        raise UnreadablePayload("tool_input is not an object")
-    found = [path for text in _texts(given) for path in _PATCHED.findall(text)]
-    if not found and (_SHELLS.search(name) or _READS.search(name)):
-        return []
-    items = [given, *(item for item in given.get("edits") or () if isinstance(item, dict))]
-    found += [str(item[key]) for item in items for key in _KEYS if isinstance(item.get(key), str) and item[key]]
-    if not found and name:
-        raise UnreadablePayload(f"the tool {name[:40]!r} names no file")
-    if any("\0" in path for path in found):
-        raise UnreadablePayload("a path has NUL in it")
-    folder = _folder(call)
-    return list(dict.fromkeys(os.path.normpath(os.path.join(folder, path)) for path in found))
-
-
-def _texts(given: Mapping[str, Any]) -> list[str]:
-    """The texts of an input that may hold a patch."""
-    texts: list[str] = []
-    for key in ("command", "input", "patch"):
-        value = given.get(key)
-        texts += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
-    return [text for text in texts if "*** " in text]
-
-
-def _examine(path: str, env: Mapping[str, str]) -> Answer | None:
-    """The verdict on one absolute path; None where no guard is asked for. A link is judged by its own name and by
-    what it leads to: an editor writes through it."""
-    real = os.path.realpath(os.path.dirname(path))
-    named = os.path.join(real, os.path.basename(path))
-    worst: Answer | None = None
-    for place in dict.fromkeys((named, os.path.realpath(path))):
-        where = cached.places(os.path.dirname(place))
-        if where is None or not _is_ours(where):
-            continue
-        inside = os.path.relpath(place, os.path.realpath(where.top)).replace(os.sep, "/")
-        report = examine(_context(where, env), [inside], "agent")
-        if worst is None or worst.effect == "allowed" or report.effect == "denied":
-            worst = report
-    return worst
+def _examine(paths: Sequence[str], env: Mapping[str, str]) -> list[Answer]:
+    """The verdict of each repository on the paths that lie in it; none where no guard is asked for. A link is judged
+    by its own name and by what it leads to: an editor writes through it."""
+    found: dict[str, tuple[cached.RepositoryPaths, list[str]]] = {}
+    for path in paths:
+        real = os.path.realpath(os.path.dirname(path))
+        named = os.path.join(real, os.path.basename(path))
+        for place in dict.fromkeys((named, os.path.realpath(path))):
+            where = cached.places(os.path.dirname(place))
+            if where is None or not _is_ours(where):
+                continue
+            inside = os.path.relpath(place, os.path.realpath(where.top)).replace(os.sep, "/")
+            found.setdefault(where.top, (where, []))[1].append(inside)
+    return [examine(_context(where, env), list(dict.fromkeys(inside)), "agent") for where, inside in found.values()]
 
 
 def _is_ours(where: cached.RepositoryPaths) -> bool:
@@ -154,25 +147,25 @@ def _context(where: cached.RepositoryPaths, env: Mapping[str, str]) -> Context:
     return refresh.context(refresh.open_client(where.top, clean, overrides=hooks_of(env)))
 
 
-def _crashed(error: Exception) -> tuple[int, list[str]]:
+def _crashed(error: Exception) -> list[str]:
     from loopx_git.errors import LoopXError
 
     if isinstance(error, LoopXError):
-        return DENY, [f"loopx guard: denied: {error.message}", f"  next: {error.hint}"]
-    return DENY, [f"loopx guard: denied, since it failed itself: {type(error).__name__}: {error}",
-                  "  next: git loopx guard check"]  # fmt: skip
+        return [f"loopx guard: denied: {error.message}", f"  next: {error.hint}"]
+    return [f"loopx guard: denied, since it failed itself: {type(error).__name__}: {error}",
+            "  next: git loopx guard check"]  # fmt: skip
 
 
-def _say(code: int, lines: Sequence[str], style: str) -> None:
+def _say(code: int, lines: Sequence[str], form: Form) -> int:
+    """Print the answer as the agent reads it: the exit code."""
     if not lines:
-        return
+        return code
     text = "\n".join(plain(line) for line in lines) + "\n"
-    if style == "cursor" and code == DENY:
-        answer = {"permission": "deny", "user_message": plain(lines[0]), "agent_message": text}
-        sys.stdout.write(json.dumps(answer) + "\n")
-    if code == ALLOW and style != "cursor":
-        sys.stdout.write(json.dumps({"systemMessage": text}) + "\n")
+    shape = form.denial if code == DENY else form.agent.warning
+    if shape is not None:
+        sys.stdout.write(json.dumps(filled(shape, text, plain(lines[0]))) + "\n")
     sys.stderr.write(text)
+    return form.agent.code if code == DENY else code
 
 
 def plain(text: str) -> str:

@@ -16,8 +16,9 @@ from sites import Site, hold
 from loopx_git.client.client import Client
 from loopx_git.errors import InvalidState
 from loopx_git.guard import agent_settings, cached
-from loopx_git.guard.agent_hook import UnreadablePayload, edited_paths, plain
+from loopx_git.guard.agent_hook import plain
 from loopx_git.guard.agents import AGENTS
+from loopx_git.guard.tool_call import UnreadablePayload, edited_paths
 
 MakeSite = Callable[..., Site]
 PATCH = """\

@@ -18,6 +18,7 @@ from sites import OFF, Site, make
 
 from loopx_git.coverage.policy import KEYS
 from loopx_git.coverage.rules import RULES
+from loopx_git.guard.agents import AGENTS
 from loopx_git.guard.hook import NAMES
 from loopx_git.guard.install import uninstall
 
@@ -34,7 +35,22 @@ def test_the_page_names_every_rule_and_every_key_of_the_policy() -> None:
     assert set(RULES) - {"unguarded"} <= named
     keys = set(re.findall(r"^(\w+) = ", TEXT, re.MULTILINE))
     # The others are for the server.
-    assert keys == set(KEYS) - {"branches", "signed", "pusher", "pushers", "operators"}
+    assert keys == set(KEYS) - {"branches", "signed", "pusher", "pushers", "operators", "rule_changes"}
+
+
+def test_the_page_of_agents_has_the_table_of_agents() -> None:
+    lines = (ROOT / "docs/agents.md").read_text("utf-8").splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| `")][1:]
+    told = {row[0].strip("|` "): [part.strip("` |") for part in row[1:]] for row in rows}
+    assert list(told) == list(AGENTS)
+    for name, row in AGENTS.items():
+        title, local, shared, events, denial = told[name]
+        assert (title, local) == (row.title, row.local)
+        assert shared == (row.shared if row.shared != row.local else "the same")
+        assert events.replace("`", "").split(", ") == list(row.events)
+        assert denial.startswith(f"exit {row.code}")
+        assert ("an object" in denial) == (row.denial is not None)
+        assert all(f"`{key}`" in f"{denial}`" for key in list(row.denial or ())[:1])
 
 
 def test_git_runs_the_hooks_that_the_data_names(tmp_path: Path) -> None:

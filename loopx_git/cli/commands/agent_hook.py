@@ -34,7 +34,14 @@ def main(
     if action is None:
         from loopx_git.guard import agent_hook
 
-        raise click.exceptions.Exit(agent_hook.main([f"--format={style}"], os.environ))
+        if whose is not None and style not in ("auto", whose):
+            raise UsageError(f"--for {whose} and --format {style} are two agents", hint="leave out one: --format")
+        if shared or dry_run:
+            raise UsageError(f"{'--shared' if shared else '--dry-run'} goes with install and uninstall",
+                             hint="git loopx agent-hook install --for claude")  # fmt: skip
+        names = ("agent", "session", "folder", "remote", "ref", "timeout")
+        settings = {**{name: context.values.get(name) for name in names}, "for": whose or style}
+        raise click.exceptions.Exit(agent_hook.main(settings, os.environ))
     from loopx_git.guard import agent_settings
 
     if whose is None:
