@@ -42,7 +42,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "store": {"pathspec", "yaml", "frontmatter", "pygit2"},
     "client": {"pathspec", "yaml", "frontmatter"},
     "coverage": set(),
-    "review": {"git"},
+    "review": set(),
     "cli": {"click", "wcwidth"},
     "mcp": {"mcp"},
 }

@@ -1,4 +1,4 @@
-"""The commits of a range of code, in a repository that may be shallow. GitPython walks; `coverage.changes` reads."""
+"""The commits of a range of code, in a repository that may be shallow. `coverage.changes` reads them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class CodeRange:
     def _need(self, name: str) -> str:
         found = self.code.resolve(name)
         if found is None and ids.OID.fullmatch(name) and self.remote is not None:
-            self._fetch(["--depth=1"], [name])
+            # A whole history stays whole.
+            self._fetch(["--depth=1"] if os.path.exists(self._shallow()) else [], [name])
             found = self.code.resolve(name)
         if found is None:
             raise NotFound(
@@ -59,10 +60,14 @@ class CodeRange:
             about={"base": self.base, "head": self.head},
         )
 
+    def _shallow(self) -> str:
+        """The file that lists the edges of a shallow history."""
+        path = self.code.told(["rev-parse", "--git-path", "shallow"]).removesuffix("\n")
+        return os.path.join(self.repository.cwd, path)
+
     def _is_cut(self) -> bool:
         """True when a commit of the range may be missing: an edge of a shallow history lies in it."""
-        path = self.code.told(["rev-parse", "--git-path", "shallow"]).removesuffix("\n")
-        path = os.path.join(self.repository.cwd, path)
+        path = self._shallow()
         if not os.path.exists(path):
             return False
         with open(path, encoding="ascii") as file:
@@ -81,13 +86,8 @@ class CodeRange:
         return self._with_hidden(found, early)
 
     def _walk(self) -> list[str]:
-        from git import Repo
-
-        with Repo(self.repository.top or self.repository.git_dir, search_parent_directories=True) as repo:
-            repo.git.update_environment(**self.code.env)
-            repo.git.set_persistent_git_options(c="core.useReplaceRefs=false")
-            commits = repo.iter_commits(f"{self.base}..{self.head}", topo_order=True, reverse=True)
-            return [commit.hexsha for commit in commits]
+        walk = ["rev-list", "--topo-order", "--reverse", f"{self.base}..{self.head}", "--"]
+        return self.code.told(walk).split()
 
     def _early(self, since: str | None) -> frozenset[str]:
         """The commits of the range that the policy's cut-off leaves out."""
