@@ -22,6 +22,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".venv/real-tools"
+ACTION_PINS = ROOT / ".github/actions/review/requirements.txt"
 NODE_PINS, PYTHON_PINS = ROOT / "tests/guard/package.json", ROOT / "tests/guard/requirements.txt"
 #: Seconds for one installation.
 PATIENCE = 600
@@ -41,6 +42,12 @@ def node_tools() -> Path:
 def python_tools() -> Path:
     """The folder with pre-commit, prek, cz (commitizen) and dulwich, and the Python that imports them."""
     return _installed("python", PYTHON_PINS, _pip) / "bin"
+
+
+@pytest.fixture(scope="session")
+def action_wheels() -> Path:
+    """The folder with the files that the action installs from the package index."""
+    return _installed("action", ACTION_PINS, _download) / "wheels"
 
 
 def system_tool(name: str) -> str:
@@ -91,6 +98,12 @@ def _pip(folder: Path) -> None:
     _run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "--disable-pip-version-check"]
     _run([*pip, "install", "--quiet", "--no-input", "-r", str(PYTHON_PINS)], folder)
+
+
+def _download(folder: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-input"]
+    options = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--dest", str(folder / "wheels")]
+    _run([*pip, *options, "-r", str(ACTION_PINS)], folder)
 
 
 def _run(argv: Sequence[str], folder: Path) -> None:
