@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from loopx_git.client import tree_settings
 from loopx_git.client.config import DEFAULT_REF
 from loopx_git.errors import About, Contention, LoopXError, NotAllowed, NotFound, UsageError
 from loopx_git.store.lock import locked, make_folder, write_file
@@ -82,9 +83,12 @@ def clear(client: BaseClient, place: Worktree) -> bool:
     """Remove a worktree of ours if it has nothing uncommitted; True when it was removed."""
     if not place.made:
         return False
-    status = _git(client, ["status", "--porcelain", "--ignored", "-uall"], folder=place.folder)
-    if status.code or status.out:
+    git_dir = _inside(client, place.folder, "--absolute-git-dir")
+    ours = tree_settings.unchanged(place.folder, git_dir) if git_dir else []
+    status = _git(client, ["status", "--porcelain", "-z", "--ignored", "-uall"], folder=place.folder)
+    if status.code or {entry for entry in status.text.split("\0") if entry} - _untracked(ours):
         return False
+    tree_settings.take_away(place.folder, ours)
     if _git(client, ["worktree", "remove", place.folder]).code:
         return False
     if place.above is not None:
@@ -92,6 +96,11 @@ def clear(client: BaseClient, place: Worktree) -> bool:
             # Not empty: another run has its worktree there.
             os.rmdir(place.above)
     return True
+
+
+def _untracked(names: list[str]) -> set[str]:
+    """What `git status` says of files that it does not track, ignored or not."""
+    return {f"{mark} {name}" for name in names for mark in ("??", "!!")}
 
 
 def worktrees(client: BaseClient) -> str:
@@ -166,11 +175,12 @@ class _Preparation:
             home = os.path.join(inside, "loopx")
             make_folder(home)
             write_file(os.path.join(home, _MARK), f"{self.view.id}\n".encode())
+            tree_settings.bring(self.repository, folder, inside)
         return self.place
 
     def _standing(self, name: str) -> Worktree:
         """Use the folder that is where the worktree belongs, if it is a worktree of this repository on the todo's
-        branch. Refuse anything else. The folder is never changed here."""
+        branch. Refuse anything else. A folder of the user's is never changed here."""
         folder = self.folder
         look = f"look at it: ls -la {shlex.quote(folder)}"
         if os.path.islink(folder) or not os.path.isdir(folder):
@@ -183,7 +193,10 @@ class _Preparation:
         if head != f"refs/heads/{name}":
             on = head.removeprefix("refs/heads/") or "no branch"
             raise self.bad(f"the worktree {folder} is on {on}, not on {name}", f"git -C {shlex.quote(folder)} status")
-        made = os.path.isfile(os.path.join(self._inside("--absolute-git-dir"), "loopx", _MARK))
+        git_dir = self._inside("--absolute-git-dir")
+        made = os.path.isfile(os.path.join(git_dir, "loopx", _MARK))
+        if made:
+            tree_settings.bring(self.repository, folder, git_dir)
         return replace(self.place, branch=name, made=made)
 
     def _free(self, name: str) -> None:
@@ -211,9 +224,13 @@ class _Preparation:
         raise self.bad(f"{self.view.id} makes no branch name", f"git loopx todo update {self.view.id} --branch NAME")
 
     def _inside(self, what: str) -> str:
-        """What git says of the folder, absolute; "" where it says nothing."""
-        done = _git(self.client, ["rev-parse", "--path-format=absolute", what], folder=self.folder)
-        return "" if done.code else done.text.removesuffix("\n")
+        return _inside(self.client, self.folder, what)
+
+
+def _inside(client: BaseClient, folder: str, what: str) -> str:
+    """What git says of the folder, absolute; "" where it says nothing."""
+    done = _git(client, ["rev-parse", "--path-format=absolute", what], folder=folder)
+    return "" if done.code else done.text.removesuffix("\n")
 
 
 def _git(client: BaseClient, args: list[str], *, folder: str | None = None) -> Finished:

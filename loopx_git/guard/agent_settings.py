@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from loopx_git.client.tree_settings import NOTED
 from loopx_git.errors import InvalidState
 from loopx_git.guard import json_text
 from loopx_git.guard.agents import AGENTS, VERSIONED, Agent, entries
@@ -24,7 +25,7 @@ _SIZE_MAX = 4_000_000
 #: By which an entry of ours is recognised, also one of an older edition.
 _MARK = "agent-hook --format="
 #: In the folder of ours of the worktree: file below the top -> what it was before.
-FORMER = "agent-settings.json"
+FORMER = NOTED
 
 
 def change(

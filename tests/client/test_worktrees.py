@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -225,3 +227,60 @@ def test_two_runners_of_one_clone_do_not_share_a_place(ledger: World, alice: Clo
         go.write_text("x\n")
         runner.wait(60)
     assert os.listdir(alice.home / "runs") == []
+
+
+# -- the settings of agents
+
+
+LOOK = """\
+set -e
+test -z "$(git status --porcelain)"
+git add .
+test -z "$(git status --porcelain)"
+test "$(cat .cursor/hooks.json)" = theirs
+ask() { printf '{"cwd": "%s", "tool_name": "Write", "tool_input": {"file_path": "%s"}}' "$PWD" "$1"; }
+hook=$("$1" -c 'import json
+print(json.load(open(".claude/settings.local.json"))["hooks"]["PreToolUse"][0]["hooks"][0]["command"])')
+for path in src/a docs/a; do
+    code=0
+    ask "$path" | sh -c "$hook" || code=$?
+    echo "$path $code" >> "$2"
+done
+"""
+
+
+def _agents(alice: Clone) -> str:
+    """A todo for src/, and agents whose hook is installed."""
+    alice.config("loopx.agent", "alice")
+    (alice.path / ".cursor").mkdir()
+    (alice.path / ".cursor/hooks.json").write_text("theirs\n")
+    alice.git("add", ".cursor")
+    alice.git("commit", "-q", "-m", "settings")
+    for agent in ("claude", "opencode"):
+        alice.run("agent-hook", "install", "--for", agent)
+    return alice.add("one", "--scope", "/src/")
+
+
+def test_the_hook_of_an_agent_is_in_the_worktree_and_goes_with_it(alice: Clone, tmp_path: Path) -> None:
+    todo = _agents(alice)
+    (tmp_path / "look.sh").write_text(LOOK)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{alice.env['PATH']}"
+    at = replace(alice, env={**alice.env, "PATH": path})
+    at.run("run", "--todo-id", todo, "--worktree", "--on-exit", "0=released", "--", "sh", str(tmp_path / "look.sh"),
+           sys.executable, str(tmp_path / "said"))  # fmt: skip
+    assert (tmp_path / "said").read_text() == "src/a 0\ndocs/a 2\n"
+    assert not places(alice).exists()
+    assert (alice.path / ".claude/settings.local.json").exists()
+
+
+def test_settings_that_were_changed_keep_the_worktree(alice: Clone) -> None:
+    todo = _agents(alice)
+    script = "echo >> .claude/settings.local.json"
+    for _ in range(2):
+        # The second time the worktree is there, and what is in it stays.
+        alice.run("run", "--todo-id", todo, "--worktree", "--on-exit", "0=released", "--", "sh", "-c", script)
+        script = "true"
+    kept = places(alice) / todo
+    assert (kept / ".claude/settings.local.json").read_text().endswith("\n\n")
+    assert (kept / ".opencode/plugins/loopx.js").exists()
+    assert alice.at(kept).git("status", "--porcelain") == ""
