@@ -123,7 +123,10 @@ AGENTS: Mapping[str, Agent] = {
                   "open_simple_browser create_directory run_notebook_cell copilot_getNotebookSummary "
                   "read_notebook_cell_output manage_todo_list runSubagent search_subagent vscode_askQuestions "
                   "askQuestions memory runTests run_task create_and_run_task get_task_output "
-                  "configure_python_environment install_python_packages",
+                  "configure_python_environment install_python_packages configure_notebook notebook_list_packages "
+                  "notebook_install_packages restart_notebook_kernel create_new_workspace run_vscode_command "
+                  "get_vscode_api get_project_setup_info get_search_view_results install_extension test_failure "
+                  "renderMermaidDiagram kill_terminal terminal_last_command terminal_selection",
             local=".github/hooks/loopx-vscode.json", shared=".github/hooks/loopx-vscode.json", layout="listed",
             denial={"hookSpecificOutput": _DECISION}, warning=_MESSAGE,
         ),
@@ -133,7 +136,7 @@ AGENTS: Mapping[str, Agent] = {
             edits="edit write multiedit patch apply_patch",
             shells="bash",
             reads="read list glob grep codesearch webfetch websearch task todoread todowrite question skill lsp "
-                  "lsp_diagnostics lsp_hover batch invalid plan_enter plan_exit",
+                  "lsp_diagnostics lsp_hover invalid plan_enter plan_exit",
             local=".opencode/plugins/loopx.js", shared=".opencode/plugins/loopx.js", layout="plugin",
         ),
         Agent(
@@ -151,9 +154,12 @@ AGENTS: Mapping[str, Agent] = {
 BOTH = {"permissionDecision": "deny", "permissionDecisionReason": TEXT, "hookSpecificOutput": _DECISION}
 
 
+_JOINTS = {ord(letter): None for letter in "_-.: /"}
+
+
 def folded(name: str) -> str:
     """A tool's or a key's name without what its spellings differ in: `file_path`, `filePath`, `FilePath`."""
-    return "".join(letter for letter in name if letter.isalnum()).lower()
+    return name.translate(_JOINTS).lower()
 
 
 def _tools(part: str) -> frozenset[str]:

@@ -11,7 +11,6 @@ import os
 import re
 
 from loopx_git.guard.agents import AGENTS, BOTH, EDITS, READS, SHELLS, Agent, folded
-from loopx_git.guard.shell_writes import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +18,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: Keys of the call that name the tool, and those that hold its input. The first one that is there counts.
-_NAMES = ("tool_name", "toolName", "tool")
+_NAMES = ("tool_name", "toolName", "tool", "recipient_name")
+#: Keys of an input that hold calls of other tools; and those that name the tool of another server that is called.
+_CALLS = ("tool_calls", "tool_uses", "toolCalls", "calls")
+_CALLED = ("mcp_tool_name", "tool_name", "toolName")
 _INPUTS = ("tool_input", "toolInput", "toolArgs", "tool_args", "tool_info", "args", "arguments", "parameters",
            "params", "input")  # fmt: skip
 #: Keys of an input that name a file, folded; and those that hold many, or hold further inputs.
@@ -57,18 +59,17 @@ _READING = frozenset((
     "tree", "lookup", "query", "explore", "describe", "inspect", "preview",
 ))  # fmt: skip
 _MOVING = frozenset(("move", "rename", "mv", "copy", "cp"))
-_SHELL = re.compile(r"bash|shell|terminal|exec(?:ute)?_?command|run_?command", re.IGNORECASE)
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+# The expressions are texts: what a call has no use for is not compiled.
+_SHELL = r"(?i)bash|shell|terminal|exec(?:ute)?_?command|run_?command"
+_WORDS = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
 #: The head lines of Codex's patches. Codex reads them without the white space around them.
-_PATCHED = re.compile(
-    r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*(.+?)[ \t\r]*$", re.MULTILINE
-)
+_PATCHED = r"(?m)^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*(.+?)[ \t\r]*$"
 #: The head lines of a diff.
-_DIFFED = re.compile(r"^(?:--- |\+\+\+ |rename (?:from|to) )(?:[ab]/)?([^\t\r\n]+?)[ \t\r]*$", re.MULTILINE)
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://([^/]*))?(.*)", re.DOTALL)
+_DIFFED = r"(?m)^(?:--- |\+\+\+ |rename (?:from|to) )(?:[ab]/)?([^\t\r\n]+?)[ \t\r]*$"
+_SCHEME = r"(?s)([A-Za-z][A-Za-z0-9+.-]+):(?://([^/]*))?(.*)"
 #: Schemes of addresses whose path is one of this machine's file system.
 _LOCAL = ("file", "vscode-remote", "vscode-notebook-cell")
-_DRIVE = re.compile(r"/?[A-Za-z]:[\\/]")
+_DRIVE = r"/?[A-Za-z]:[\\/]"
 _DEPTH_MAX = 8
 
 
@@ -95,15 +96,18 @@ def form_of(call: Mapping[str, Any], named: str | None) -> Form:
         return Form(AGENTS["windsurf"])
     if "toolName" in call:
         return Form(AGENTS["copilot"])
+    if isinstance(event, str) and event.startswith(("preToolUse", "before")):
+        return Form(AGENTS["cursor"])
     if event == "BeforeTool":
         return Form(AGENTS["gemini"])
     if event == "tool.execute.before":
         return Form(AGENTS["opencode"])
     if "hookEventName" in call:
         return Form(AGENTS["vscode"])
-    if event == "PreToolUse" and "timestamp" in call and "permission_mode" not in call:
+    timed = event == "PreToolUse" and "timestamp" in call and "permission_mode" not in call
+    if timed and named not in ("copilot", "vscode"):
         # The two that have Claude's event and a time: only VS Code has a transcript.
-        return Form(AGENTS["vscode"]) if "transcript_path" in call else Form(AGENTS["copilot"], BOTH)
+        named = "vscode" if "transcript_path" in call else "copilot"
     if named == "copilot" and "tool_name" in call:
         return Form(AGENTS["copilot"], BOTH)
     if named is not None:
@@ -114,7 +118,16 @@ def form_of(call: Mapping[str, Any], named: str | None) -> Form:
 
 
 def folder_of(call: Mapping[str, Any]) -> str:
-    """Where the agent works, absolute. Raises UnreadablePayload."""
+    """Where the agent works, absolute. Raises UnreadablePayload. A folder of a drive is where this program runs: the
+    agent works on Windows, and its hook in a system beside it."""
+    found = _cwd(call)
+    if not found or (os.name != "nt" and re.match(_DRIVE, found)):
+        return os.getcwd()
+    return os.path.join(os.getcwd(), plain_path(found, "") or "")
+
+
+def _cwd(call: Mapping[str, Any]) -> str:
+    """The folder that the call names, or ""."""
     for key in _CWD:
         found = call.get(key)
         if isinstance(found, list):
@@ -123,8 +136,8 @@ def folder_of(call: Mapping[str, Any]) -> str:
             continue
         if not isinstance(found, str) or "\0" in found:
             raise UnreadablePayload(f"{key} is not a path")
-        return os.path.join(os.getcwd(), plain_path(found, "") or "")
-    return os.getcwd()
+        return found
+    return ""
 
 
 def edited_paths(call: Mapping[str, Any]) -> list[str]:
@@ -136,8 +149,34 @@ def edited_paths(call: Mapping[str, Any]) -> list[str]:
     if folded(event).startswith(("post", "after")):
         return []
     name, given = _tool(call, event)
-    kind = _kind(name)
     folder = folder_of(call)
+    found = _edited(name, given, folder)
+    root = _cwd(call)
+    if os.name != "nt" and re.match(_DRIVE, root):
+        found = list(_on_the_drive(found, folder, root))
+    if any("\0" in path for path in found):
+        raise UnreadablePayload("a path has NUL in it")
+    return list(dict.fromkeys(place for path in found for place in _places(path)))
+
+
+def _on_the_drive(found: list[str], folder: str, root: str) -> Iterator[str]:
+    """The paths, with those of a drive below `root` taken to `folder`; other paths of a drive are outside."""
+    above = os.path.join(folder, root.strip("/\\").replace("\\", "/"), "")
+    for path in found:
+        if path.lower().startswith(above.lower()):
+            yield os.path.join(folder, path[len(above) :])
+        elif not re.match(_DRIVE, path.removeprefix(f"{folder}/")):
+            yield path
+
+
+def _edited(name: str, given: Mapping[str, Any], folder: str, depth: int = 0) -> list[str]:
+    """What this tool would change with this input, as the call has it."""
+    lists = [given[key] for key in _CALLS if isinstance(given.get(key), list)]
+    calls = [item for items in lists for item in items if isinstance(item, dict)]
+    if calls and depth < _DEPTH_MAX:
+        # A tool that calls others.
+        return [path for inner in calls for path in _edited(*_tool(inner, ""), folder, depth + 1)]
+    kind = _kind(name)
     if kind == "read" or given.get("command") == "view":
         return []
     found: list[str] = []
@@ -151,9 +190,7 @@ def edited_paths(call: Mapping[str, Any]) -> list[str]:
         found += _shell(given, folder)
     if not found and kind == "edit":
         raise UnreadablePayload(f"the tool {name[:40]!r} names no file")
-    if any("\0" in path for path in found):
-        raise UnreadablePayload("a path has NUL in it")
-    return list(dict.fromkeys(place for path in found for place in _places(path)))
+    return found
 
 
 def _places(path: str) -> Iterator[str]:
@@ -179,8 +216,8 @@ def _tool(call: Mapping[str, Any], event: str) -> tuple[str, Mapping[str, Any]]:
         # Some events have the input beside the rest.
         given = {key: value for key, value in call.items() if key not in (*_CWD, *_NAMES)}
     given = _object(name, given)
-    if event == "pre_mcp_tool_use":
-        name = str(given.get("mcp_tool_name") or "")
+    if _kind(name) == "unknown":
+        name = next((str(given[key]) for key in _CALLED if isinstance(given.get(key), str)), name)
     return name, given
 
 
@@ -204,7 +241,7 @@ def _object(name: str, given: Any) -> Mapping[str, Any]:
 
 
 def _words(name: str) -> list[str]:
-    return [word.lower() for word in _WORDS.findall(name)]
+    return [word.lower() for word in re.findall(_WORDS, name)]
 
 
 def _kind(name: str) -> str:
@@ -221,7 +258,7 @@ def _kind(name: str) -> str:
     words = set(_words(last))
     if words & _WRITING:
         return "unknown"
-    if _SHELL.search(last):
+    if re.search(_SHELL, last):
         return "shell"
     return "read" if words & _READING else "unknown"
 
@@ -239,15 +276,23 @@ def _named(given: Any, moves: bool, depth: int) -> Iterator[str]:
         short = folded(key)
         if isinstance(value, str) and value:
             moved = moves and short in _MOVED and re.search(r"[/.\\]", value)
-            if short in _FILE or moved or (short == "url" and value.startswith("file:")):
+            if short in _FILE or short in _FILES or moved or (short == "url" and value.startswith("file:")):
                 yield value
-        elif short in _FILES:
+            elif short in _INNER and value.lstrip()[:1] in ("{", "["):
+                yield from _named(_parsed(value), moves, depth + 1)
+        elif short in _FILES or short in _FILE or short == "changes":
             yield from _many(value)
             yield from _named(value, moves, depth + 1)
-        elif short in _INNER or short in _FILE:
-            if short == "changes":
-                yield from _many(value)
+        elif short in _INNER:
             yield from _named(value, moves, depth + 1)
+
+
+def _parsed(text: str) -> Any:
+    """The value that a text of JSON stands for; None for a text of some other kind."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _many(value: Any) -> Iterator[str]:
@@ -255,7 +300,8 @@ def _many(value: Any) -> Iterator[str]:
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, str) and item)
     elif isinstance(value, dict):
-        yield from (key for key, item in value.items() if isinstance(item, dict | list) and folded(key) not in _INNER)
+        known = _FILE | _FILES | _INNER
+        yield from (key for key in value if folded(key) not in known and ("/" in key or "." in key))
 
 
 def _patched(given: Mapping[str, Any], folder: str, *, patch: bool) -> list[str]:
@@ -263,9 +309,9 @@ def _patched(given: Mapping[str, Any], folder: str, *, patch: bool) -> list[str]
     found: list[str] = []
     for text in _texts(given, _PATCHES):
         if patch or "*** Begin Patch" in text:
-            found += _PATCHED.findall(text)
+            found += re.findall(_PATCHED, text)
         if "\n+++ " in text or text.startswith(("--- ", "diff --git ")):
-            found += [path for path in _DIFFED.findall(text) if path != "/dev/null"]
+            found += [path for path in re.findall(_DIFFED, text) if path != "/dev/null"]
     return [path for path in (plain_path(text, folder) for text in found) if path is not None]
 
 
@@ -279,6 +325,9 @@ def _texts(given: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
 
 def _shell(given: Mapping[str, Any], folder: str) -> list[str]:
     """The files that a command plainly writes."""
+    # An edit does not pay for it.
+    from loopx_git.guard.shell_writes import written
+
     for key in _WORK:
         work = given.get(key)
         if isinstance(work, str) and work:
@@ -295,7 +344,7 @@ def _shell(given: Mapping[str, Any], folder: str) -> list[str]:
         if not folders and any("*** Begin Patch" in text for text in texts):
             folders = [folder]
         for inner in folders:
-            for path in (path for text in texts for path in _PATCHED.findall(text)):
+            for path in (path for text in texts for path in re.findall(_PATCHED, text)):
                 if inner is not None or os.path.isabs(path):
                     found.append(os.path.join(inner or "/", path))
     return found
@@ -307,12 +356,12 @@ def plain_path(text: str, folder: str) -> str | None:
     A `file:` address, `~`, and the separators of Windows are read. A backslash stays where a file in `folder` has it
     in its name.
     """
-    match = _SCHEME.fullmatch(text)
+    match = re.fullmatch(_SCHEME, text) if ":" in text else None
     if match is not None and len(match[1]) > 1:
         scheme, rest = match[1].lower(), match[3]
         if scheme in _LOCAL:
             path = _decoded(rest.partition("#")[0] if scheme == "vscode-notebook-cell" else rest)
-            return path[1:] if _DRIVE.match(path) and path.startswith("/") else path
+            return path[1:] if re.match(_DRIVE, path) and path.startswith("/") else path
         if match[2] is not None or scheme == "untitled":
             return None
     if text == "~" or text.startswith("~/"):
