@@ -17,7 +17,7 @@ import sys
 from loopx_git.guard import cached
 from loopx_git.guard.agents import AGENTS, filled
 from loopx_git.guard.answer import examine
-from loopx_git.guard.tool_call import Form, UnreadablePayload, edited_paths, form_of
+from loopx_git.guard.tool_call import Form, UnreadablePayload, edited_paths, form_of, runs_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _read(data: bytes) -> dict[str, Any]:
 
 def decide(call: Mapping[str, Any], env: Mapping[str, str]) -> tuple[int, list[str]]:
     """ALLOW or DENY, and the lines to print, for a tool call."""
-    answers = _examine(edited_paths(call), env)
+    answers = _examine(edited_paths(call), env, ignoring=runs_command(call))
     denied = [answer for answer in answers if answer.effect != "allowed"]
     if not denied:
         return ALLOW, []
@@ -113,20 +113,37 @@ def decide(call: Mapping[str, Any], env: Mapping[str, str]) -> tuple[int, list[s
     return code, [f"loopx guard: {word}: {worst.headline}", *worst.lines(), f"  next: {worst.command}"]
 
 
-def _examine(paths: Sequence[str], env: Mapping[str, str]) -> list[Answer]:
+def _examine(paths: Sequence[str], env: Mapping[str, str], *, ignoring: bool) -> list[Answer]:
     """The verdict of each repository on the paths that lie in it; none where no guard is asked for. A link is judged
-    by its own name and by what it leads to: an editor writes through it."""
+    by its own name and by what it leads to: an editor writes through it. `ignoring`: what git ignores passes."""
     found: dict[str, tuple[cached.RepositoryPaths, list[str]]] = {}
     for path in paths:
         real = os.path.realpath(os.path.dirname(path))
-        named = os.path.join(real, os.path.basename(path))
-        for place in dict.fromkeys((named, os.path.realpath(path))):
+        by_name = os.path.join(real, os.path.basename(path))
+        for place in dict.fromkeys((by_name, os.path.realpath(path))):
             where = cached.places(os.path.dirname(place))
             if where is None or not _is_ours(where):
                 continue
             inside = os.path.relpath(place, os.path.realpath(where.top)).replace(os.sep, "/")
             found.setdefault(where.top, (where, []))[1].append(inside)
-    return [examine(_context(where, env), list(dict.fromkeys(inside)), "agent") for where, inside in found.values()]
+    answers = []
+    for where, named in found.values():
+        context, wanted = _context(where, env), list(dict.fromkeys(named))
+        answer = examine(context, wanted, "agent")
+        if ignoring and answer.effect != "allowed":
+            ignored = _ignored(where, wanted, env)
+            answer = examine(context, [path for path in wanted if path not in ignored], "agent")
+        answers.append(answer)
+    return answers
+
+
+def _ignored(where: cached.RepositoryPaths, paths: Sequence[str], env: Mapping[str, str]) -> set[str]:
+    """Those of the paths that git ignores and does not track. Commands write logs and remove what was built."""
+    from loopx_git.guard import refresh
+
+    repository = refresh.open_client(where.top, _outside_of_hooks(env)).connection.repository
+    given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    return set(repository.git(["check-ignore", "-z", "--stdin"], stdin=given).text.split("\0"))
 
 
 def _is_ours(where: cached.RepositoryPaths) -> bool:
@@ -143,8 +160,12 @@ def _context(where: cached.RepositoryPaths, env: Mapping[str, str]) -> Context:
     from loopx_git.guard import refresh
     from loopx_git.guard.clock import hooks_of
 
-    clean = {key: value for key, value in env.items() if key not in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")}
-    return refresh.context(refresh.open_client(where.top, clean, overrides=hooks_of(env)))
+    return refresh.context(refresh.open_client(where.top, _outside_of_hooks(env), overrides=hooks_of(env)))
+
+
+def _outside_of_hooks(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what a hook of git set for its own repository."""
+    return {key: value for key, value in env.items() if key not in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")}
 
 
 def _crashed(error: Exception) -> list[str]:

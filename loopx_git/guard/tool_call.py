@@ -145,7 +145,7 @@ def edited_paths(call: Mapping[str, Any]) -> list[str]:
 
     Raises UnreadablePayload for a tool that is known to edit, and names no file.
     """
-    event = str(call.get("hook_event_name") or call.get("hookEventName") or call.get("agent_action_name") or "")
+    event = _event(call)
     if folded(event).startswith(("post", "after")):
         return []
     name, given = _tool(call, event)
@@ -157,6 +157,15 @@ def edited_paths(call: Mapping[str, Any]) -> list[str]:
     if any("\0" in path for path in found):
         raise UnreadablePayload("a path has NUL in it")
     return list(dict.fromkeys(place for path in found for place in _places(path)))
+
+
+def runs_command(call: Mapping[str, Any]) -> bool:
+    """Whether the tool is one that runs a command."""
+    return _kind(_tool(call, _event(call))[0]) == "shell"
+
+
+def _event(call: Mapping[str, Any]) -> str:
+    return str(call.get("hook_event_name") or call.get("hookEventName") or call.get("agent_action_name") or "")
 
 
 def _on_the_drive(found: list[str], folder: str, root: str) -> Iterator[str]:
@@ -228,7 +237,9 @@ def _object(name: str, given: Any) -> Mapping[str, Any]:
             try:
                 given = json.loads(given)
             except (ValueError, RecursionError):
-                raise UnreadablePayload(f"the input of the tool {name[:40]!r} is not JSON") from None
+                if _kind(name) == "edit":
+                    raise UnreadablePayload(f"the input of the tool {name[:40]!r} is not JSON") from None
+                given = {"command": given}
         else:
             given = {"command": given}
     if isinstance(given, list):

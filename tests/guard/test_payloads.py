@@ -109,3 +109,19 @@ def test_a_warning_lets_the_edit_pass(made: Site, ask: Ask) -> None:
         assert err.startswith("loopx guard: warning: ")
         assert "docs/d.md" in err
         assert (json.loads(out) if out else None) == (None if row.warning is None else {"systemMessage": err})
+
+
+def test_a_command_may_write_what_git_ignores(made: Site, ask: Ask) -> None:
+    top = made.clone.path
+    (top / ".gitignore").write_text("/build/\n*.log\n/docs/d.md\n")
+    (top / "build/inner").mkdir(parents=True)
+    (top / "build/inner/a.o").touch()
+
+    def bash(command: str, tool: str = "Bash") -> int:
+        return ask({"cwd": str(top), "tool_name": tool, "tool_input": {"command": command}}, "claude")[0]
+
+    assert bash("rm -rf build && make > docs/out.log 2>&1") == 0
+    # It is tracked, whatever git would ignore otherwise.
+    assert bash("rm -rf build; echo x > docs/d.md") == 2
+    assert bash("rm -rf build; echo x > docs/new.md") == 2
+    assert ask({"cwd": str(top), "tool_name": "Write", "tool_input": {"file_path": "a.log"}}, "claude")[0] == 2
