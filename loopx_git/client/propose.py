@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.client.arguments import checked
 from loopx_git.client.config import check_ref
 from loopx_git.client.recovery import not_taken
-from loopx_git.core.change import Actor, PutTodo, place_of
+from loopx_git.core.change import Actor, place_of
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan import plan
 from loopx_git.core.table import Operation
+from loopx_git.core.todo import Todo
 from loopx_git.errors import (
     InvalidState,
     LoopXError,
@@ -172,7 +173,7 @@ class Proposals:
         who = author_of(actor, committer)
         # No trailer: a proposal is not an operation, and nobody shall take it for one.
         line = "".join(char if char.isprintable() else " " for char in subject)[:72].rstrip()
-        wanted = [write.todo for write in change.writes if isinstance(write, PutTodo)]
+        wanted = [write for write in change.writes if isinstance(write, Todo)]
         with locked(connection.repository.home, connection.left):
             try:
                 files = encode(change, snapshot)

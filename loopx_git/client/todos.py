@@ -12,13 +12,13 @@ from loopx_git.client.news import news
 from loopx_git.client.todo_reads import TodoReads
 from loopx_git.client.views import TodoView, lease_view
 from loopx_git.core import ids
-from loopx_git.core.change import Actor, Facts, PutTodo, place_of
+from loopx_git.core.change import Actor, Facts, place_of
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan_setup import add_todo
 from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import HoldState, Operation
 from loopx_git.core.times import UNSET, Ttl, format_duration
-from loopx_git.core.todo import Status
+from loopx_git.core.todo import Status, Todo
 from loopx_git.errors import LoopXError, UsageError
 
 if TYPE_CHECKING:
@@ -338,8 +338,8 @@ class Todos(TodoReads):
         """The todo that a dry run of `add` would write."""
         clocks = self._client.clocks()
         write = add_todo(snapshot, command, actor, clocks).writes[0]
-        assert isinstance(write, PutTodo)
-        return TodoView(write.todo, lease_view(None, write.todo.id, clocks, 0), facts=facts)
+        assert isinstance(write, Todo)
+        return TodoView(write, lease_view(None, write.id, clocks, 0), facts=facts)
 
     def _new_id(self) -> str:
         return ids.todo_id(self._client.connection.overrides.entropy(6))

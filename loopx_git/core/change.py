@@ -38,46 +38,11 @@ class Op(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PutTodo:
-    """The todo after the change; `archived` says in which folder."""
-
-    todo: Todo
-
-
-@dataclass(frozen=True, slots=True)
 class PutLease:
     """The lease record after the change, and the goal whose folder it lies in."""
 
     goal: str
     lease: Lease
-
-
-@dataclass(frozen=True, slots=True)
-class PutPeer:
-    """The peer after the change."""
-
-    peer: Peer
-
-
-@dataclass(frozen=True, slots=True)
-class PutLoop:
-    """The loop's record after the change."""
-
-    loop: Loop
-
-
-@dataclass(frozen=True, slots=True)
-class PutGoal:
-    """The goal after the change."""
-
-    goal: Goal
-
-
-@dataclass(frozen=True, slots=True)
-class PutPolicy:
-    """The policy after the change."""
-
-    policy: Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +55,8 @@ class Restore:
     """Restore every other path to the last good state. An adoption begins with it."""
 
 
-Write = PutTodo | PutLease | PutPeer | PutLoop | PutGoal | PutPolicy | PutFormat | Restore
+#: What a commit writes: an object as it is after the change (a todo says itself whether it is archived), or more.
+Write = Todo | Peer | Loop | Goal | Policy | PutLease | PutFormat | Restore
 
 
 @dataclass(frozen=True, slots=True)

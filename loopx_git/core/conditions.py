@@ -1,7 +1,7 @@
 """What a claim needs beyond the table: dependencies, time, attempts, the peer, limits, scopes.
 
-Each condition is one function (snapshot, todo, ...) -> refusal or None, so that `claim`, `list --ready` and
-later pickers ask the same questions.
+Each condition is one function (snapshot, todo, ...) -> refusal or None: `claim` raises it, and `list --ready` and
+`next` say its sentence.
 """
 
 from __future__ import annotations
@@ -16,25 +16,12 @@ from loopx_git.core.peer import GoalStatus, Peer, PeerStatus
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.times import format_time
 from loopx_git.core.todo import Status, Todo
-from loopx_git.errors import About, InvalidState, LoopXError, NotAllowed
+from loopx_git.errors import About, InvalidState, NotAllowed
 
 #: Longest chain of successors that is followed; a longer one counts as broken.
 CHAIN_MAX = 1000
 #: Longest title in a sentence; `show` has the whole.
 TITLE_MAX = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Unmet:
-    """Why a todo cannot be claimed now: one sentence and the next command."""
-
-    message: str
-    hint: str
-    about: About
-
-    def error(self) -> LoopXError:
-        """The refusal as an error of exit 15."""
-        return NotAllowed(self.message, hint=self.hint, about=self.about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +34,14 @@ class Blocker:
     todo: Todo | None = None
 
 
-def dependency(snapshot: Snapshot, todo: Todo) -> Unmet | None:
+def dependency(snapshot: Snapshot, todo: Todo) -> NotAllowed | None:
     """The first dependency that is not completed, as a sentence."""
     found = blocker(snapshot, todo)
     if found is None:
         return None
     named = found.on if found.todo is None else called(found.todo)
     about: About = {"todo_id": todo.id, "depends_on": found.on}
-    return Unmet(f"{todo.id} waits for {named}, which {found.why}", found.hint, about)
+    return NotAllowed(f"{todo.id} waits for {named}, which {found.why}", hint=found.hint, about=about)
 
 
 def called(todo: Todo) -> str:
@@ -94,7 +81,7 @@ def blocker(snapshot: Snapshot, todo: Todo) -> Blocker | None:
     return None
 
 
-def readiness(snapshot: Snapshot, todo: Todo, clocks: Clocks) -> Unmet | None:
+def readiness(snapshot: Snapshot, todo: Todo, clocks: Clocks) -> NotAllowed | None:
     """What keeps every agent from claiming the todo: dependencies, resume_after, attempts, a closed goal."""
     unmet = dependency(snapshot, todo)
     if unmet:
@@ -102,38 +89,40 @@ def readiness(snapshot: Snapshot, todo: Todo, clocks: Clocks) -> Unmet | None:
     about: About = {"todo_id": todo.id}
     if todo.resume_after is not None and todo.resume_after > clocks.now:
         when = format_time(todo.resume_after)
-        return Unmet(f"{todo.id} resumes after {when}", "git loopx todo list --ready", about)
+        return NotAllowed(f"{todo.id} resumes after {when}", hint="git loopx todo list --ready", about=about)
     limit = snapshot.policy.claims_max_attempts
     if todo.attempts >= limit:
-        return Unmet(
+        return NotAllowed(
             f"{todo.id} was reclaimed {todo.attempts} times (limit {limit}) and needs a human",
-            f"git loopx todo show {todo.id}",
-            about,
+            hint=f"git loopx todo show {todo.id}",
+            about=about,
         )
     goal = snapshot.goal(todo.goal)
     if goal is not None and goal.status is GoalStatus.CLOSED:
-        return Unmet(f"the goal {todo.goal} is closed", "git loopx goal list", about)
+        return NotAllowed(f"the goal {todo.goal} is closed", hint="git loopx goal list", about=about)
     return None
 
 
-def fitness(peer: Peer, todo: Todo) -> Unmet | None:
+def fitness(peer: Peer, todo: Todo) -> NotAllowed | None:
     """Whether this peer may take this todo: active, not excluded, capable."""
     about: About = {"todo_id": todo.id, "agent": peer.agent}
     if peer.status is not PeerStatus.ACTIVE:
-        return Unmet(f"the peer {peer.agent} is {peer.status}", f"git loopx peer show {peer.agent}", about)
+        return NotAllowed(
+            f"the peer {peer.agent} is {peer.status}", hint=f"git loopx peer show {peer.agent}", about=about
+        )
     if peer.agent.casefold() in {name.casefold() for name in todo.excluded}:
-        return Unmet(f"{todo.id} excludes {peer.agent}", "git loopx todo list --ready", about)
+        return NotAllowed(f"{todo.id} excludes {peer.agent}", hint="git loopx todo list --ready", about=about)
     missing = [need for need in todo.requires if need not in peer.capabilities]
     if missing:
-        return Unmet(
+        return NotAllowed(
             f"{todo.id} requires {', '.join(missing)}, which {peer.agent} does not have",
-            "take another: git loopx todo list --ready",
-            about,
+            hint="take another: git loopx todo list --ready",
+            about=about,
         )
     return None
 
 
-def limit(snapshot: Snapshot, actor: Actor, clocks: Clocks) -> Unmet | None:
+def limit(snapshot: Snapshot, actor: Actor, clocks: Clocks) -> NotAllowed | None:
     """The limit max_per_agent, over all goals. Lapsed claims do not count."""
     most = snapshot.policy.claims_max_per_agent
     if most is None:
@@ -141,14 +130,14 @@ def limit(snapshot: Snapshot, actor: Actor, clocks: Clocks) -> Unmet | None:
     count = len(held_by(actor.name, snapshot, clocks))
     if count < most:
         return None
-    return Unmet(
+    return NotAllowed(
         f"{actor.name} holds {count} claims and the policy allows {most}",
-        "finish or release one: git loopx todo list --mine",
-        {"agent": actor.name},
+        hint="finish or release one: git loopx todo list --mine",
+        about={"agent": actor.name},
     )
 
 
-def scope_overlap(snapshot: Snapshot, todo: Todo, actor: Actor, clocks: Clocks) -> Unmet | None:
+def scope_overlap(snapshot: Snapshot, todo: Todo, actor: Actor, clocks: Clocks) -> NotAllowed | None:
     """The first live claim of another session in the goal whose scope overlaps this todo's scope."""
     if not todo.scope or snapshot.policy.claims_scope_overlap == "allow":
         return None
@@ -164,11 +153,11 @@ def scope_overlap(snapshot: Snapshot, todo: Todo, actor: Actor, clocks: Clocks) 
             continue
         pair = scope.overlaps(todo.scope, other.scope)
         if pair is not None:
-            return Unmet(
+            return NotAllowed(
                 f"the scope {pair[0]!r} of {todo.id} overlaps {pair[1]!r} of {other.id}, which {lease.holder} holds "
                 f"(epoch {lease.epoch}): both match {scope.witness(*pair)}",
-                _scope_hint(pair, other.id),
-                {"todo_id": todo.id, "conflict": other.id, "holder": lease.holder, "epoch": lease.epoch},
+                hint=_scope_hint(pair, other.id),
+                about={"todo_id": todo.id, "conflict": other.id, "holder": lease.holder, "epoch": lease.epoch},
             )
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopx_git.core import resolve
-from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLease, PutPeer, PutTodo, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLease, Write
 from loopx_git.core.claim import gone, renewed
 from loopx_git.core.commands import DropSoftClaim, RenewAll
 from loopx_git.core.lease import Clocks, Lease
@@ -29,7 +29,7 @@ def beat(snapshot: Snapshot, actor: Actor, clocks: Clocks) -> ChangeSet:
     facts: Facts = {"agent": peer.agent}
     after = replace(peer, last_seen=clocks.now)
     # Two beats within a millisecond are one: a commit that changes nothing is not an operation.
-    writes = () if after == peer else (PutPeer(after),)
+    writes = () if after == peer else (after,)
     return ChangeSet(Op.PEER, actor, text, writes, facts=facts)
 
 
@@ -80,4 +80,4 @@ def drop_soft_claim(snapshot: Snapshot, command: DropSoftClaim, actor: Actor, cl
     if soft and not left and status is Status.IN_PROGRESS and not command.stays:
         # As when the last one takes it back itself: nobody works on it any more.
         status = Status.OPEN
-    return replace(base, writes=(PutTodo(replace(todo, soft_claims=left, status=status)),))
+    return replace(base, writes=(replace(todo, soft_claims=left, status=status),))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopx_git.core import ids, resolve
-from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLoop, PutPeer, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, Write
 from loopx_git.core.claim import hold_of
 from loopx_git.core.commands import ClaimTask, CountTick, CreateLoop, OnTodo, SetLoopStatus
 from loopx_git.core.lease import Clocks, Lease
@@ -55,9 +55,9 @@ def create(snapshot: Snapshot, command: CreateLoop, actor: Actor, clocks: Clocks
     facts: Facts = {"loop": name, "created": known is None}
     if known is not None:
         return ChangeSet(Op.LOOP, actor, text, facts=facts)
-    writes: list[Write] = [PutLoop(Loop(name, clocks.now, actor.name))]
+    writes: list[Write] = [Loop(name, clocks.now, actor.name)]
     if peer is None:
-        writes.insert(0, PutPeer(Peer(name, clocks.now, actor.name, PeerKind.LOOP)))
+        writes.insert(0, Peer(name, clocks.now, actor.name, PeerKind.LOOP))
     elif peer.agent != name or peer.kind is not PeerKind.LOOP or peer.status is PeerStatus.RETIRED:
         what = "retired" if peer.status is PeerStatus.RETIRED else f"registered as {peer.kind}"
         raise NotAllowed(
@@ -94,7 +94,7 @@ def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, clocks:
     if loop.status is wanted and (command.reason is None or after == loop):
         return ChangeSet(Op.LOOP, actor, "", facts=facts)
     text = subject(f"loop {loop.name} {wanted.value} by {actor.name}")
-    return ChangeSet(Op.LOOP, actor, text, (PutLoop(after),), reason=command.reason, facts=facts)
+    return ChangeSet(Op.LOOP, actor, text, (after,), reason=command.reason, facts=facts)
 
 
 def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, clocks: Clocks, request: str) -> ChangeSet:
@@ -130,7 +130,7 @@ def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, clocks: Clocks, 
     # The lease may be the loop's already (taken by `todo claim` under its session): then only the record is written.
     op = Op.CLAIM if change.writes else Op.LOOP
     text = subject(f"{op} {todo} by {loop.name}")
-    return replace(change, op=op, subject=text, writes=(*change.writes, PutLoop(after)), facts=facts)
+    return replace(change, op=op, subject=text, writes=(*change.writes, after), facts=facts)
 
 
 def count(snapshot: Snapshot, command: CountTick, actor: Actor, clocks: Clocks, request: str) -> ChangeSet:
@@ -144,20 +144,20 @@ def count(snapshot: Snapshot, command: CountTick, actor: Actor, clocks: Clocks, 
     facts: Facts = {"loop": loop.name, "iterations": after.iterations, "released": None}
     base = ChangeSet(Op.LOOP, actor, subject(f"loop {loop.name} tick {after.iterations}"), facts=facts)
     if loop.current_task is None:
-        return replace(base, writes=(PutLoop(after),))
+        return replace(base, writes=(after,))
     task = loop.current_task
     goal, _ = resolve.todo(snapshot, task)
     lease = snapshot.lease(goal, task) or Lease(task)
     mine = hold_of(lease, actor, None, clocks, snapshot.policy.claims_skew) in (HoldState.MINE, HoldState.LATE)
     base = replace(base, goal=goal, todo=task, epoch=lease.epoch)
     if not mine:
-        writes: tuple[Write, ...] = (PutLoop(replace(after, current_task=None)),)
+        writes: tuple[Write, ...] = (replace(after, current_task=None),)
         return replace(base, writes=writes, facts={**facts, "released": task})
     if not is_over(snapshot.todo(goal, task)):
-        return replace(base, writes=(PutLoop(after),))
+        return replace(base, writes=(after,))
     asked = OnTodo(Operation.RELEASE, task, goal, exclusive=True, renewals=())
     released = decide(snapshot, asked, actor, clocks, request)
-    writes = (*released.writes, PutLoop(replace(after, current_task=None)))
+    writes = (*released.writes, replace(after, current_task=None))
     return replace(base, writes=writes, epoch=released.epoch, facts={**facts, "released": task})
 
 

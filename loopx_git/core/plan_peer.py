@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopx_git.core import ids
-from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutPeer, PutTodo, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, Write
 from loopx_git.core.claim import held_by
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus
 from loopx_git.core.lease import Clocks
@@ -30,7 +30,7 @@ def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, clocks: Cl
     if known is None:
         peer = Peer(command.agent, clocks.now, actor.name, command.kind or PeerKind.AGENT, capabilities=capabilities)
         facts: Facts = {"agent": command.agent, "created": True}
-        return ChangeSet(Op.PEER, actor, text, (PutPeer(peer),), facts=facts)
+        return ChangeSet(Op.PEER, actor, text, (peer,), facts=facts)
     about: About = {"agent": known.agent}
     if command.new or known.agent != command.agent:
         raise NotAllowed(
@@ -49,7 +49,7 @@ def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, clocks: Cl
         kind=command.kind or known.kind,
         capabilities=known.capabilities if command.capabilities is None else capabilities,
     )
-    writes = () if after == known else (PutPeer(after),)
+    writes = () if after == known else (after,)
     return ChangeSet(Op.PEER, actor, text, writes, facts={"agent": known.agent, "created": False})
 
 
@@ -73,7 +73,7 @@ def set_status(snapshot: Snapshot, command: SetPeerStatus, actor: Actor, clocks:
             hint="git loopx peer register NAME",
             about={"agent": known.agent},
         )
-    writes: list[Write] = [PutPeer(replace(known, status=command.status))]
+    writes: list[Write] = [replace(known, status=command.status)]
     if command.status is PeerStatus.RETIRED:
         _refuse_while_it_holds(snapshot, known, clocks)
         writes += _without_soft_claims(snapshot, known.agent)
@@ -92,7 +92,7 @@ def _refuse_while_it_holds(snapshot: Snapshot, peer: Peer, clocks: Clocks) -> No
 
 def _without_soft_claims(snapshot: Snapshot, agent: str) -> list[Write]:
     return [
-        PutTodo(replace(todo, soft_claims=tuple(name for name in todo.soft_claims if name != agent)))
+        replace(todo, soft_claims=tuple(name for name in todo.soft_claims if name != agent))
         for goal in snapshot.goal_ids()
         for todo in snapshot.todos(goal)
         if agent in todo.soft_claims

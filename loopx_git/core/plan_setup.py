@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopx_git.core import graph, ids, resolve
-from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutFormat, PutGoal, PutPolicy, PutTodo, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutFormat, Write
 from loopx_git.core.claim import is_held
 from loopx_git.core.commands import AddTodo, CloseGoal, CreateGoal, SetPolicy
 from loopx_git.core.fields import EDITABLE, why_bad
@@ -28,7 +28,7 @@ def init(snapshot: Snapshot | None, actor: Actor, clocks: Clocks) -> ChangeSet:
     if snapshot is not None:
         return ChangeSet(Op.INIT, actor, "", facts={"created": False})
     goal = Goal("main", "main", clocks.now, actor.name)
-    writes: tuple[Write, ...] = (PutFormat(), PutPolicy(Policy()), PutGoal(goal))
+    writes: tuple[Write, ...] = (PutFormat(), Policy(), goal)
     return ChangeSet(Op.INIT, actor, subject(f"init ledger by {actor.name}"), writes, facts={"created": True})
 
 
@@ -42,7 +42,7 @@ def set_policy(snapshot: Snapshot, command: SetPolicy, actor: Actor, clocks: Clo
             stored = snapshot.goal(goal_id)
             if stored is None or stored.claims is None:
                 _refuse_in_use(snapshot, goal_id, clocks)
-    writes = () if after == before else (PutPolicy(after),)
+    writes = () if after == before else (after,)
     text = subject(f"policy {command.key}={facts['value']} by {actor.name}")
     return ChangeSet(Op.POLICY, actor, text, writes, facts=facts)
 
@@ -61,7 +61,7 @@ def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, clocks: C
     text = subject(f"goal {command.goal} by {actor.name}")
     if known is None:
         goal = Goal(command.goal, title or command.goal, clocks.now, actor.name, claims=command.claims)
-        return ChangeSet(Op.GOAL, actor, text, (PutGoal(goal),), goal=command.goal, facts=facts)
+        return ChangeSet(Op.GOAL, actor, text, (goal,), goal=command.goal, facts=facts)
     after = replace(known, title=title or known.title, claims=command.claims or known.claims)
     if after == known:
         return ChangeSet(Op.GOAL, actor, text, goal=command.goal, facts=facts)
@@ -69,7 +69,7 @@ def create_goal(snapshot: Snapshot, command: CreateGoal, actor: Actor, clocks: C
         raise NotAllowed(f"the goal {known.id} is closed", hint="git loopx goal list", about={"goal": known.id})
     if after.claims is not known.claims:
         _refuse_in_use(snapshot, known.id, clocks)
-    return ChangeSet(Op.GOAL, actor, text, (PutGoal(after),), goal=command.goal, facts=facts)
+    return ChangeSet(Op.GOAL, actor, text, (after,), goal=command.goal, facts=facts)
 
 
 def _refuse_in_use(snapshot: Snapshot, goal: str, clocks: Clocks) -> None:
@@ -104,7 +104,7 @@ def close_goal(snapshot: Snapshot, command: CloseGoal, actor: Actor, clocks: Clo
             about={"goal": goal_id, "live": [lease.id for lease in held]},
         )
     after = replace(goal, status=GoalStatus.CLOSED)
-    return ChangeSet(Op.GOAL, actor, text, (PutGoal(after),), goal=goal_id, facts=facts)
+    return ChangeSet(Op.GOAL, actor, text, (after,), goal=goal_id, facts=facts)
 
 
 def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, clocks: Clocks) -> ChangeSet:
@@ -137,7 +137,7 @@ def add_todo(snapshot: Snapshot, command: AddTodo, actor: Actor, clocks: Clocks)
         Op.ADD,
         actor,
         subject(f"add {todo.id} by {actor.name}"),
-        (PutTodo(todo),),
+        (todo,),
         goal=goal,
         todo=todo.id,
         facts={"created": True},

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from loopx_git.core import conditions, ids, meaning, resolve, succession
-from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLease, PutPeer, PutTodo, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutLease, Write
 from loopx_git.core.claim import acquired, ended, fenced, handed_over, hold_of, is_abandoned, renewed
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.edit import edited, with_note
@@ -161,9 +161,9 @@ class _Grant:
         if unbound and Effect.HANDOVER not in self.row.effects and self._acts_as_holder():
             self.lease = replace(self.lease, session=self.actor.session)
         self.todo = replace(self.todo, claimed_by=self.lease.holder)
-        writes: list[Write] = [] if self.peer is None else [PutPeer(self.peer)]
+        writes: list[Write] = [] if self.peer is None else [self.peer]
         if self.todo != self.before:
-            writes.append(PutTodo(self.todo))
+            writes.append(self.todo)
         if self.lease != self.lease_before:
             writes.append(PutLease(self.todo.goal, self.lease))
         writes += self.others
@@ -268,14 +268,14 @@ class _Grant:
             other = succession.made(self.todo, successor, title, self.actor, self.clocks)
         former = succession.unlinked(self.snapshot, self.todo)
         if former is not None and former.id != other.id:
-            self.others.append(PutTodo(former))
+            self.others.append(former)
         self.todo = replace(self.todo, successor=other.id)
-        self.others.append(PutTodo(other))
+        self.others.append(other)
 
     def reopen(self) -> None:
         other = succession.unlinked(self.snapshot, self.todo)
         if other is not None:
-            self.others.append(PutTodo(other))
+            self.others.append(other)
         self.todo = replace(self.todo, status=Status.OPEN, completed_at=None, successor=None)
 
     def move(self) -> None:
@@ -357,9 +357,9 @@ class _Grant:
         return tuple(found)
 
 
-def _refuse(unmet: conditions.Unmet | None) -> None:
+def _refuse(unmet: NotAllowed | None) -> None:
     if unmet is not None:
-        raise unmet.error()
+        raise unmet
 
 
 _EFFECTS: dict[Effect, Callable[[_Grant], None]] = {effect: getattr(_Grant, effect.value) for effect in Effect}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loopx_git.core.change import Actor, ChangeSet, Facts, Op, PutTodo, Restore, Write
+from loopx_git.core.change import Actor, ChangeSet, Facts, Op, Restore, Write
 from loopx_git.core.lease import Clocks
 from loopx_git.core.plan import plan
 from loopx_git.core.plan_setup import subject
+from loopx_git.core.todo import Todo
 from loopx_git.errors import LoopXError
 from loopx_git.ledger.encode import encode
 from loopx_git.ledger.manual_edits import ManualEdit, edits
@@ -60,7 +61,7 @@ def plan_adoption(
                 for command in edit.commands:
                     change = plan(current, command, actor, clocks, request)
                     written = encode(change, current)
-                    todos |= {write.todo.id: write for write in change.writes if isinstance(write, PutTodo)}
+                    todos |= {write.id: write for write in change.writes if isinstance(write, Todo)}
                     files |= written
                     current = TreeSnapshot(OverlayTree(before.tree, files), before.memo)
             except LoopXError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from loopx_git.core.change import ChangeSet, PutFormat, PutGoal, PutLease, PutLoop, PutPeer, PutPolicy, PutTodo
+from loopx_git.core.change import ChangeSet, PutFormat, PutLease
+from loopx_git.core.loop import Loop
 from loopx_git.core.peer import Goal, Peer
+from loopx_git.core.policy import Policy
 from loopx_git.core.todo import Todo
 from loopx_git.format import files, layout, loop_record, policy_file, version
 from loopx_git.format import lease_record as record
@@ -21,20 +23,20 @@ def encode(change: ChangeSet, before: TreeSnapshot | None) -> dict[str, bytes | 
         match write:
             case PutFormat():
                 written[layout.FORMAT] = version.BYTES
-            case PutPolicy(policy):
-                written[layout.POLICY] = policy_file.dump(policy)
+            case Policy():
+                written[layout.POLICY] = policy_file.dump(write)
             case PutLease(goal, lease):
                 written[layout.lease(goal, lease.todo)] = record.dump(lease)
-            case PutLoop(loop):
-                written[layout.loop(loop.name)] = loop_record.dump(loop)
-            case PutPeer(peer):
-                former = None if before is None else before.peer(peer.agent)
-                written |= _edited(layout.peer(peer.agent), former, peer, before)
-            case PutGoal(goal_after):
-                known = None if before is None else before.goal(goal_after.id)
-                written |= _edited(layout.goal(goal_after.id), known, goal_after, before)
-            case PutTodo():
-                written |= _todo(write.todo, before)
+            case Loop():
+                written[layout.loop(write.name)] = loop_record.dump(write)
+            case Peer():
+                former = None if before is None else before.peer(write.agent)
+                written |= _edited(layout.peer(write.agent), former, write, before)
+            case Goal():
+                known = None if before is None else before.goal(write.id)
+                written |= _edited(layout.goal(write.id), known, write, before)
+            case Todo():
+                written |= _todo(write, before)
     return written
 
 

@@ -23,7 +23,7 @@ from builders import (
 from memory_store import MemoryTree
 
 from loopx_git.core import conditions
-from loopx_git.core.change import Actor, ChangeSet, PutLease, PutPeer
+from loopx_git.core.change import Actor, ChangeSet, PutLease
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.lease import Clocks, Lease
 from loopx_git.core.peer import GoalStatus, Peer, PeerKind, PeerStatus
@@ -236,10 +236,10 @@ def test_names_differ_in_more_than_case(auto: bool) -> None:
 def test_auto_register_writes_the_peer_with_the_first_claim(operation: Operation) -> None:
     snapshot = state(todo_of(1), Policy(peers_auto_register=True))
     change = claim(snapshot, Actor("dave", "s"), operation=operation)
-    assert PutPeer(Peer("dave", NOW, "dave")) in change.writes
+    assert Peer("dave", NOW, "dave") in change.writes
     after = applied(snapshot, change)
     assert after.peer("dave") == Peer("dave", NOW, "dave", PeerKind.AGENT, PeerStatus.ACTIVE)
-    assert not any(isinstance(write, PutPeer) for write in claim(after, BOB, operation=Operation.SOFT).writes)
+    assert not any(isinstance(write, Peer) for write in claim(after, BOB, operation=Operation.SOFT).writes)
 
 
 def test_auto_register_registers_nobody_but_the_caller() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from builders import ALICE, BOB, NOW, REQUEST, applied, goal_of, lease_of, state, tid, todo_of
 
-from loopx_git.core.change import Actor, PutLease, PutTodo
+from loopx_git.core.change import Actor, PutLease
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.lease import Clocks, Ended, Lease
 from loopx_git.core.peer import ClaimMode
@@ -436,7 +436,7 @@ def check_scene(
         return
     assert (change.epoch, change.prev) == (wanted_lease.epoch, prev), where
     assert bool(change.facts.get("acquired")) == bool({Effect.ACQUIRE, Effect.TAKEOVER} & set(row.effects)), where
-    assert (PutTodo(wanted_todo) in change.writes) == (wanted_todo != before), where
+    assert (wanted_todo in change.writes) == (wanted_todo != before), where
     assert (PutLease("main", wanted_lease) in change.writes) == (wanted_lease != lease), where
     if not LEASE_EFFECTS & set(row.effects) and lease.session is not None:
         assert wanted_lease == lease, where

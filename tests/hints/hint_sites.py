@@ -16,7 +16,6 @@ ROOT = Path(loopx_git.__file__).parent
 _POSITIONAL = {
     "Reason": 2,
     "Rule": 1,
-    "Unmet": 1,
     "Blocker": 2,
     "_refuse": 3,
     "Check": 3,

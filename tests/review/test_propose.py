@@ -18,7 +18,8 @@ from review.test_adopt import Forge
 
 from loopx_git.client import propose
 from loopx_git.client.client import Client
-from loopx_git.core.change import ChangeSet, PutTodo
+from loopx_git.core.change import ChangeSet
+from loopx_git.core.todo import Todo
 from loopx_git.errors import InternalError, LoopXError, NotAllowed, NotFound, UsageError
 
 BRANCH = "plans"
@@ -181,10 +182,7 @@ def test_without_a_remote(world: World) -> None:
 
 
 def _todo(change: ChangeSet, **fields: Any) -> ChangeSet:
-    writes = tuple(
-        replace(write, todo=replace(write.todo, **fields)) if isinstance(write, PutTodo) else write
-        for write in change.writes
-    )
+    writes = tuple(replace(write, **fields) if isinstance(write, Todo) else write for write in change.writes)
     return replace(change, writes=writes)
 
 

@@ -11,7 +11,8 @@ import pytest
 from clones import COORD, Clone, World, populate
 
 from loopx_git.client.client import Client
-from loopx_git.core.change import ChangeSet, PutLease, PutTodo
+from loopx_git.core.change import ChangeSet, PutLease
+from loopx_git.core.todo import Todo
 from loopx_git.errors import InternalError
 from loopx_git.ledger import group
 
@@ -25,10 +26,7 @@ def _lease(change: ChangeSet, **fields: Any) -> ChangeSet:
 
 
 def _todo(change: ChangeSet, **fields: Any) -> ChangeSet:
-    writes = tuple(
-        replace(write, todo=replace(write.todo, **fields)) if isinstance(write, PutTodo) else write
-        for write in change.writes
-    )
+    writes = tuple(replace(write, **fields) if isinstance(write, Todo) else write for write in change.writes)
     return replace(change, writes=writes)
 
 

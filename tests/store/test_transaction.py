@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from builders import ALICE, tid, todo_of
 
-from loopx_git.core.change import ChangeSet, Op, PutTodo
+from loopx_git.core.change import ChangeSet, Op
 from loopx_git.errors import Contention, HeldByAnother, LoopXError, NotYourClaim, OutcomeUnknown, RemoteFailure
 from loopx_git.store import transaction as tx
 from loopx_git.store.base import Fetched, Pushed, PushKind
 
-GRANT = (ChangeSet(Op.ADD, ALICE, "add", (PutTodo(todo_of(1)),), todo=tid(1)),)
+GRANT = (ChangeSet(Op.ADD, ALICE, "add", (todo_of(1),), todo=tid(1)),)
 NOTHING = (ChangeSet(Op.CLAIM, ALICE, "", facts={"unchanged": "already_yours"}),)
 HELD = HeldByAnother("held by bob", about={"holder": "bob", "epoch": 2})
 LIMITS = tx.Limits()

@@ -12,7 +12,7 @@ from clones import Clone, World, populate
 from memory_store import MemoryTree
 
 from loopx_git.client.client import Client
-from loopx_git.core.change import Actor, PutTodo
+from loopx_git.core.change import Actor
 from loopx_git.core.commands import AddTodo, Command, OnTodo
 from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import Peer
@@ -392,7 +392,7 @@ def state(text: str | bytes) -> TreeSnapshot:
 def after(snapshot: TreeSnapshot, command: Command) -> TreeSnapshot:
     """The state once the command has been planned and written."""
     change = plan(snapshot, command, ALICE, Clocks(NOW), "ab" * 16)
-    assert any(isinstance(write, PutTodo) for write in change.writes)
+    assert any(isinstance(write, Todo) for write in change.writes)
     assert isinstance(snapshot.tree, MemoryTree)
     written = {path: data for path, data in encode(change, snapshot).items() if data is not None}
     return TreeSnapshot(MemoryTree({**snapshot.tree.files, **written}))
