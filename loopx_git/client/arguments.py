@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import wraps
+from inspect import iscoroutinefunction, isfunction
 from itertools import islice
 from typing import Any, TypeVar
 
+from loopx_git.client.parameters import expanded
 from loopx_git.core.times import UNSET, parse_duration, parse_time, to_milliseconds
 from loopx_git.errors import UsageError
 
@@ -21,7 +23,7 @@ from loopx_git.errors import UsageError
 LIST_MAX, ARGV_MAX = 10_000, 200_000
 
 Convert = Callable[[str, Any], Any]
-Namespace = TypeVar("Namespace", bound=type)
+Class = TypeVar("Class", bound=type)
 
 
 def _refuse(name: str, value: Any, wanted: str, hint: str = "") -> UsageError:
@@ -223,16 +225,17 @@ def converted(values: Mapping[str, Any], **other: Convert) -> dict[str, Any]:
     return {name: (other.get(name) or KINDS.get(name, anything))(name, value) for name, value in values.items()}
 
 
-def checked(**other: Convert) -> Callable[[Namespace], Namespace]:
+def checked(**other: Convert) -> Callable[[Class], Class]:
     """A class decorator: it converts the arguments of each public method, and gives each call one time budget.
 
     A class with LASTING has no such budget: its methods may run for long. `other` names the arguments that have
-    another kind in this class.
+    another kind in this class. A group of parameters (`client.parameters`) is spelled out in the signature.
     """
 
-    def wrap(namespace: Namespace) -> Namespace:
+    def wrap(namespace: Class) -> Class:
         for name, member in list(vars(namespace).items()):
-            if not name.startswith("_") and callable(member) and hasattr(member, "__code__"):
+            # What awaits is checked by the method that it calls.
+            if not name.startswith("_") and isfunction(member) and not iscoroutinefunction(member):
                 setattr(namespace, name, _at_the_door(member, other, getattr(namespace, "LASTING", False)))
         return namespace
 
@@ -240,29 +243,33 @@ def checked(**other: Convert) -> Callable[[Namespace], Namespace]:
 
 
 def _at_the_door(method: Callable[..., Any], other: Mapping[str, Convert], long: bool) -> Callable[..., Any]:
-    code = method.__code__
-    names = code.co_varnames[1 : code.co_argcount]
-    defaults = method.__kwdefaults__ or {}
-    optional = {*defaults, *names[len(names) - len(method.__defaults__ or ()) :]}
+    signature, group = expanded(method)
+    parameters = signature.parameters
+    positional = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD][1:]
+    defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
     # What must be named may still be None where the method says so: `goal.show(None)` is the goal that is meant.
-    optional |= {name for name, kind in method.__annotations__.items() if "None" in str(kind).split(" | ")}
+    named = [one for one in parameters.values() if one.kind is not one.VAR_KEYWORD and one.name not in defaults]
+    needed = {one.name for one in named if "None" not in str(one.annotation).split(" | ")}
 
     @wraps(method)
     def call(self: Any, *args: Any, **values: Any) -> Any:
-        given = {**dict(zip(names, args, strict=False)), **values}
+        given = {**dict(zip(positional, args, strict=False)), **values}
         for name, value in given.items():
-            if value is None and name in (*names, *code.co_varnames[code.co_argcount :]) and name not in optional:
+            if value is None and name in needed:
                 raise _refuse(name, value, "given")
+            if group and name not in parameters:
+                raise TypeError(f"{method.__qualname__}() got an unexpected keyword argument {name!r}")
         plain = converted(given, **other)
         # None says "as if it were not given" wherever it has no meaning of its own.
-        left_out = [
-            name for name in values if plain[name] is None and defaults.get(name) is not None and name not in NONE_IS
-        ]
+        kept = {
+            name: plain[name]
+            for name in values
+            if plain[name] is not None or defaults.get(name) is None or name in NONE_IS
+        }
         with nullcontext() if long else self._client.connection.within():
             # What is too much goes on as it is: Python's own complaint names the method.
-            return method(
-                self, *[plain[name] for name in names[: len(args)]], *args[len(names) :],
-                **{name: plain[name] for name in values if name not in left_out},
-            )  # fmt: skip
+            words = [plain[name] for name in positional[: len(args)]]
+            return method(self, *words, *args[len(positional) :], **{**group, **kept})
 
+    call.__signature__ = signature  # type: ignore[attr-defined]
     return call

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.client import claims_writer
 from loopx_git.client.connect import Connection, Overrides
 from loopx_git.client.views import LeaseView, Reading, TodoView
-from loopx_git.core.change import Actor, place_of
+from loopx_git.core.change import Actor, Facts, place_of
 from loopx_git.core.claim import state_of
 from loopx_git.core.commands import AddTodo, Command, Init, OnTodo
 from loopx_git.core.lease import Clocks, Lease, expires_at
@@ -281,6 +281,27 @@ class BaseClient:
             # The user agreed to a move: from now on coordination is there.
             connection.store_pin(connection.pin.ledger)
         claims_writer.refresh(connection, tip)
+
+
+class Namespace:
+    """What every namespace of the client has: the client, and what most of its methods begin with."""
+
+    def __init__(self, client: BaseClient) -> None:
+        self._client = client
+
+    def _state(self, *, fresh: bool, offline: bool) -> tuple[TreeSnapshot, Reading]:
+        """The state to read, and how it was read."""
+        reading = self._client.read(fresh=fresh, offline=offline)
+        return self._client.snapshot(reading), reading
+
+    def _publish(
+        self, command: Command, words: str, agent: str | None, session: str | None = None, *, dry_run: bool = False
+    ) -> tuple[Facts, TreeSnapshot]:
+        """Publish one command: its facts, and the state with it (of a dry run: the state that it was planned on)."""
+        actor = self._client.connection.actor(agent, session)
+        answer = self._client.submit([command], actor, dry_run=dry_run, words=words)
+        assert answer.tip is not None
+        return answer.facts[0], self._client.connection.ledger.snapshot(answer.tip)
 
 
 def _old(age: float) -> str:

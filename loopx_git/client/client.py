@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from loopx_git.client.arguments import checked, flag
 from loopx_git.client.base import BaseClient
-from loopx_git.core.times import UNSET, Ttl
-from loopx_git.errors import NotYourClaim
+from loopx_git.client.parameters import Holding
 
 if TYPE_CHECKING:
     from loopx_git.client.goals import Goals
@@ -31,8 +31,12 @@ def _namespace(module: str, name: str) -> Any:
     return cached_property(lambda client: getattr(import_module(f"loopx_git.client.{module}"), name)(client))
 
 
+@checked(branch=flag)
 class Client(BaseClient):
     """Coordination for the repository that contains `folder`: a BaseClient with namespaces."""
+
+    #: A hold or a run is as long as the work that it does.
+    LASTING = True
 
     # -- namespaces
 
@@ -57,24 +61,16 @@ class Client(BaseClient):
     #: Begin, join and follow a ledger.
     setup: Setup = _namespace("setup", "Setup")
 
-    def hold(
-        self, todo_id: str, *, agent_id: str | None = None, goal_id: str | None = None,
-        ttl: Ttl = UNSET, resume: bool = False,
-        on_lost: Callable[[NotYourClaim], None] | None = None,
-    ) -> Hold:  # fmt: skip
+    def hold(self, todo_id: str, **how: Unpack[Holding]) -> Hold:
         """A context manager: it claims a todo under its own session and renews the claim in the background.
 
         A claim that this client's session already holds is kept. `resume` takes over from another session of the
         agent. `ttl` is in seconds, None for no bound, "unset" for the policy's. Entering raises what `todo.claim`
         raises.
         """
-        from loopx_git.client.arguments import converted
         from loopx_git.client.hold import Hold
 
-        given = converted(
-            {"todo_id": todo_id, "agent_id": agent_id, "goal_id": goal_id, "ttl": ttl, "resume": resume}
-        )
-        return Hold(self, given.pop("todo_id"), on_lost=on_lost, **given)
+        return Hold(self, todo_id, **how)
 
     def run(self, argv: Sequence[str], *, todo_id: str | None = None, **settings: Any) -> Run:
         """Claim a todo, run the command `argv` under the claim, and end the claim by the command's exit code.
@@ -85,11 +81,9 @@ class Client(BaseClient):
         todos whose branch or worktree could not be prepared). Raises what `todo.claim` raises, UsageError when the
         command cannot be started, NotYourClaim when the claim was lost while the command ran.
         """
-        from loopx_git.client.arguments import converted, flag
         from loopx_git.client.run import run
 
-        given = converted({"argv": argv, "todo_id": todo_id, **settings}, branch=flag)
-        return run(self, given.pop("argv"), **given)
+        return run(self, argv, todo_id=todo_id, **settings)
 
     def land(self, todo_id: str | None = None, **settings: Any) -> Landed:
         """Push the code to its branch and complete the todo in one atomic push: both happen, or neither.
@@ -99,9 +93,7 @@ class Client(BaseClient):
         NotYourClaim when the claim is lost, NotAllowed when the code is not a fast-forward or the check fails,
         RemoteFailure when the remote refuses the push.
         """
-        from loopx_git.client.arguments import converted
         from loopx_git.client.land import land
 
-        given = converted({"todo_id": todo_id, **settings})
         with self.connection.within():
-            return land(self, given.pop("todo_id"), **given)
+            return land(self, todo_id, **settings)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.errors import InvalidState
+from loopx_git.ledger.commits import newest_first
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -37,9 +39,8 @@ def handover(client: BaseClient, view: TodoView, former: str | None, tip: str) -
 def _last_claim(client: BaseClient, todo: str, epoch: int, tip: str) -> str:
     from loopx_git.client.history import entry_of
 
-    objects = client.connection.ledger.objects
-    for oid in reversed(objects.between(None, tip, DEPTH)):
-        entry = entry_of(objects.commit(oid))
+    for commit in islice(newest_first(client.connection.ledger.objects, tip), DEPTH):
+        entry = entry_of(commit)
         if entry.get("todo") == todo and entry["op"] == "claim" and entry.get("epoch", epoch) < epoch:
             return f"{entry['agent']}@{entry['epoch']}"
     return ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.base import Namespace
 from loopx_git.client.task_lease import TaskLease
 from loopx_git.client.todo_reads import TodoReads, not_ready
 from loopx_git.client.views import LeaseView, Reading, TodoView
@@ -19,11 +19,7 @@ from loopx_git.core.lease import LeaseState, expires_at
 from loopx_git.core.peer import Peer
 from loopx_git.core.suggest import Suggestion, suggest
 from loopx_git.core.table import Operation
-from loopx_git.errors import HeldByAnother, LoopXError, NotAllowed, NotFound, UsageError
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.errors import HeldByAnother, NotAllowed, NotFound, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,33 +65,27 @@ class Reclaimed:
 
 
 @checked()
-class Heartbeat:
+class Heartbeat(Namespace):
     """Signs of life of peers, and the claims of peers that show none."""
 
     #: A tick or a watch is as long as the work that it does; each step of it has a budget of its own.
     LASTING = True
-
-    def __init__(self, client: BaseClient) -> None:
-        self._client = client
 
     def beat(self, *, agent_id: str | None = None, session: str | None = None) -> datetime:
         """Record that the peer is alive, and renew what its session holds; returns the recorded time.
 
         Raises NotAllowed when the agent is not a registered peer.
         """
-        actor = self._client.connection.actor(agent_id, session)
-        answer = self._client.submit([Beat()], actor, words="heartbeat beat")
-        assert answer.tip is not None
-        peer = self._client.connection.ledger.snapshot(answer.tip).peer(actor.name)
+        facts, snapshot = self._publish(Beat(), "heartbeat beat", agent_id, session)
+        peer = snapshot.peer(facts["agent"])
         assert peer is not None
         TaskLease(self._client).renew_all(agent_id=agent_id, session=session)
         return peer.last_seen or peer.created_at
 
     def status(self, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False) -> HeartbeatStatus:
         """Peers with their last sign of life, lapsed claims, and todos without a claim. Raises NotInitialised."""
-        reading = self._client.read(fresh=fresh, offline=offline)
-        snapshot, clocks = self._client.snapshot(reading), self._client.clocks()
-        goals = self._goals(snapshot, goal_id)
+        (snapshot, reading), clocks = self._state(fresh=fresh, offline=offline), self._client.clocks()
+        goals = resolve.goals(snapshot, goal_id)
         leases = [
             LeaseView(lease, state_of(lease, snapshot, clocks), expires_at(lease))
             for goal in goals
@@ -139,9 +129,8 @@ class Heartbeat:
         With `agent_id`: what that peer can take, regardless of the others. Raises NotFound when there is no such
         peer.
         """
-        reading = self._client.read(fresh=fresh, offline=offline)
-        snapshot = self._client.snapshot(reading)
-        goals = self._goals(snapshot, goal_id)
+        snapshot, reading = self._state(fresh=fresh, offline=offline)
+        goals = resolve.goals(snapshot, goal_id)
         peer = None if agent_id is None else snapshot.peer(agent_id)
         if agent_id is not None and peer is None:
             raise NotFound(
@@ -193,7 +182,7 @@ class Heartbeat:
         reasons = {peer.agent: gone(peer, snapshot, clocks) for peer in snapshot.peers()}
         found = [
             (DropSoftClaim(todo.id, name), todo.goal, reasons.get(name, "not registered"))
-            for goal in self._goals(snapshot, goal_id)
+            for goal in resolve.goals(snapshot, goal_id)
             for todo in snapshot.todos(goal)
             for name in todo.soft_claims
             if reasons.get(name, "not registered")
@@ -204,7 +193,7 @@ class Heartbeat:
                 answer = self._client.submit(commands, actor, dry_run=dry_run, words="heartbeat reclaim --soft")
             except NotAllowed as error:
                 # A peer came back between our look and our write: it keeps its own, the others' are taken back.
-                self._note(error)
+                self._client.connection.ledger.notes.append(error.message)
                 found = [item for item in found if item[0].agent != error.agent]
                 continue
             now = self._client.snapshot(self._client.read_known())
@@ -215,9 +204,3 @@ class Heartbeat:
                 if not facts.get("unchanged")
             ]
         return []
-
-    def _note(self, error: LoopXError) -> None:
-        self._client.connection.ledger.notes.append(error.message)
-
-    def _goals(self, snapshot: TreeSnapshot, goal_id: str | None) -> list[str]:
-        return [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())

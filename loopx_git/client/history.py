@@ -8,15 +8,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.base import Namespace
 from loopx_git.client.changes import changes
 from loopx_git.client.views import Reading
 from loopx_git.core import resolve
 from loopx_git.core.times import format_time
 from loopx_git.errors import InvalidState
 from loopx_git.format import message
+from loopx_git.ledger.commits import newest_first
 
 if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
     from loopx_git.ledger.commits import Commit
 
 
@@ -40,11 +41,8 @@ class Verification:
 
 
 @checked()
-class History:
+class History(Namespace):
     """The history of operations, and the proof that each one was legal."""
-
-    def __init__(self, client: BaseClient) -> None:
-        self._client = client
 
     def log(
         self, *, limit: int | None = 50, todo_id: str | None = None, agent: str | None = None,
@@ -60,7 +58,7 @@ class History:
         todo = None if todo_id is None else resolve.todo(self._client.snapshot(reading), todo_id)[1]
         wanted = {"todo": todo, "agent": agent, "goal": goal_id, "op": op}
         entries: list[dict[str, Any]] = []
-        for commit in self._client.connection.ledger.newest_first(reading.tip):
+        for commit in newest_first(self._client.connection.ledger.objects, reading.tip):
             if since is not None and commit.time < since:
                 break
             entry = entry_of(commit)

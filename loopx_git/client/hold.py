@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from loopx_git.client.lease_renewer import LeaseRenewer
+from loopx_git.client.parameters import Taking
 from loopx_git.client.take import take
 from loopx_git.client.todos import Todos
-from loopx_git.core.times import Ttl
 from loopx_git.errors import NotYourClaim
 
 if TYPE_CHECKING:
@@ -28,12 +28,15 @@ class Hold:
     """
 
     def __init__(
-        self, client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, ttl: Ttl,
-        resume: bool, on_lost: Callable[[NotYourClaim], None] | None,
-    ) -> None:  # fmt: skip
-        self._resume = resume
-        self._client, self._todo_id, self._agent_id, self._goal_id = client, todo_id, agent_id, goal_id
-        self._ttl, self._on_lost, self._todos = ttl, on_lost, Todos(client)
+        self,
+        client: BaseClient,
+        todo_id: str,
+        *,
+        on_lost: Callable[[NotYourClaim], None] | None = None,
+        **how: Unpack[Taking],
+    ) -> None:
+        self._on_lost, self._agent_id = on_lost, how.get("agent_id")
+        self._client, self._todo_id, self._how, self._todos = client, todo_id, how, Todos(client)
         self.session = f"h-{client.connection.overrides.entropy(8).hex()}"
         self._renewer: LeaseRenewer | None = None
         self._done = False
@@ -81,10 +84,8 @@ class Hold:
     # -- the block
 
     def __enter__(self) -> Hold:
-        taken = take(
-            self._client, self._todo_id, agent_id=self._agent_id, goal_id=self._goal_id, session=self.session,
-            ttl=self._ttl, resume=self._resume, way_on="client.hold('{todo}', resume=True)",
-        )  # fmt: skip
+        way_on = "client.hold('{todo}', resume=True)"
+        taken = take(self._client, self._todo_id, session=self.session, way_on=way_on, **self._how)
         self.view, self.session = taken.view, taken.session
         self._todo_id = self.view.id
         self._renewer = LeaseRenewer(self._client, self.view.lease.lease, session=self.session, on_lost=self._on_lost)

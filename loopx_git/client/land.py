@@ -18,6 +18,7 @@ from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import Operation
 from loopx_git.errors import InvalidState, LoopXError, NotAllowed, NotYourClaim, UsageError
 from loopx_git.format import message
+from loopx_git.ledger.commits import newest_first
 from loopx_git.store.base import CodePush, Publisher
 from loopx_git.store.user_command import watched
 
@@ -155,11 +156,9 @@ def _checked(client: BaseClient, command: OnTodo, actor: Actor, sink: Sink) -> O
 
 def _landed_before(client: BaseClient, todo: str, code: str | None, actor: Actor) -> bool:
     """Whether the actor has completed the todo with this very code."""
-    objects = client.connection.ledger.objects
-    tip = client.read_known().tip
-    for oid in reversed(objects.between(None, tip, 100_000)):
+    for commit in newest_first(client.connection.ledger.objects, client.read_known().tip):
         try:
-            said = message.load(objects.commit(oid).message)
+            said = message.load(commit.message)
         except InvalidState:
             continue
         if said.todo == todo and said.op is Op.COMPLETE:

@@ -57,19 +57,14 @@ def loop_actor(client: BaseClient, name: str) -> Actor:
     return Actor(name, given or session_of_loop(connection.repository, name, connection.overrides.entropy))
 
 
-def loop_view(client: BaseClient, snapshot: TreeSnapshot, loop: Loop) -> LoopView:
-    """One loop as `snapshot` has it."""
+def loop_view(client: BaseClient, snapshot: TreeSnapshot, name: str) -> LoopView:
+    """One loop as `snapshot` has it. Raises NotFound when there is none."""
+    loop = tracked(snapshot, name)
     held: Lease | None = owns(snapshot, loop)
     if held is None:
         return LoopView(loop, None)
     view = client.view_of(snapshot, snapshot.todo(snapshot.goals_of(held.todo)[0], held.todo), held)
     return LoopView(loop, view.lease, _trouble(client, snapshot, loop))
-
-
-def loop_at(client: BaseClient, tip: str, name: str) -> LoopView:
-    """One loop at a commit. Raises NotFound when there is none."""
-    snapshot = client.connection.ledger.snapshot(tip)
-    return loop_view(client, snapshot, tracked(snapshot, name))
 
 
 def claim_task(client: BaseClient, command: ClaimTask, *, dry_run: bool = False) -> LoopView:
@@ -83,10 +78,10 @@ def claim_task(client: BaseClient, command: ClaimTask, *, dry_run: bool = False)
         raise explained(error, command.loop, way_on) from None
     client.confirm(answer, actor)
     assert answer.tip is not None
-    view, facts = loop_at(client, answer.tip, command.loop), answer.facts[0]
+    facts, snapshot = answer.facts[0], client.connection.ledger.snapshot(answer.tip)
+    view = loop_view(client, snapshot, command.loop)
     acquired, former = bool(facts.get("acquired")), facts.get("former")
     goal, todo = place_of(facts)
-    snapshot = client.connection.ledger.snapshot(answer.tip)
     title = snapshot.todo(goal, todo).title
     if not dry_run:
         return LoopView(view.loop, view.claim, view.trouble, acquired, title, former)

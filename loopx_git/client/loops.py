@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
-from loopx_git.client.loop_state import LoopView, claim_task, loop_actor, loop_at, loop_view
+from loopx_git.client.base import Namespace
+from loopx_git.client.loop_state import LoopView, claim_task, loop_actor, loop_view
 from loopx_git.client.views import Reading
 from loopx_git.core import ids
 from loopx_git.core.change import Actor
 from loopx_git.core.commands import ClaimTask, CreateLoop, SetLoopStatus
 from loopx_git.core.loop import LoopStatus
-from loopx_git.core.plan_loop import tracked
 
 if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
     from loopx_git.client.supervise import Inbox
     from loopx_git.client.tick import Tick
 
 
 @checked()
-class Loops:
+class Loops(Namespace):
     """Loops are registered peers of kind `loop` that work tick by tick, one task at a time, without a time bound.
 
     A loop lives in the clone of its first claim or tick; `resume` moves it. Methods that change a loop take
@@ -31,9 +30,6 @@ class Loops:
     #: A tick or a watch is as long as the work that it does; each step of it has a budget of its own.
     LASTING = True
 
-    def __init__(self, client: BaseClient) -> None:
-        self._client = client
-
     def create(
         self, name: str, *, agent_id: str | None = None, dry_run: bool = False
     ) -> tuple[LoopView | None, bool]:
@@ -42,24 +38,20 @@ class Loops:
 
         Raises UsageError for a name that is not valid, NotAllowed when another peer has the name.
         """
-        actor = self._client.connection.actor(agent_id)
         command = CreateLoop(ids.check("agent", name, where="loop"))
-        answer = self._client.submit([command], actor, dry_run=dry_run, words=f"loop create {name}")
-        assert answer.tip is not None
-        created = answer.facts[0]["created"]
-        return (None if created and dry_run else loop_at(self._client, answer.tip, name)), created
+        facts, snapshot = self._publish(command, f"loop create {name}", agent_id, dry_run=dry_run)
+        created = facts["created"]
+        return (None if created and dry_run else loop_view(self._client, snapshot, name)), created
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[Sequence[LoopView], Reading]:
         """Every loop, by name. Raises NotInitialised."""
-        reading = self._client.read(fresh=fresh, offline=offline)
-        snapshot = self._client.snapshot(reading)
-        return [loop_view(self._client, snapshot, loop) for loop in snapshot.loops()], reading
+        snapshot, reading = self._state(fresh=fresh, offline=offline)
+        return [loop_view(self._client, snapshot, loop.name) for loop in snapshot.loops()], reading
 
     def show(self, name: str, *, fresh: bool = False, offline: bool = False) -> tuple[LoopView, Reading]:
         """One loop. Raises NotFound when there is none."""
-        reading = self._client.read(fresh=fresh, offline=offline)
-        snapshot = self._client.snapshot(reading)
-        return loop_view(self._client, snapshot, tracked(snapshot, name)), reading
+        snapshot, reading = self._state(fresh=fresh, offline=offline)
+        return loop_view(self._client, snapshot, name), reading
 
     def audit(self, *, fresh: bool = True, offline: bool = False) -> tuple[Sequence[LoopView], Reading]:
         """Loops that hold a task and are halted, retired, or not seen for peers.stale_after.
@@ -129,8 +121,6 @@ class Loops:
         self, name: str, status: LoopStatus, agent_id: str | None, dry_run: bool, *, approve: bool = False,
         reason: str | None = None,
     ) -> LoopView:  # fmt: skip
-        actor = self._client.connection.actor(agent_id)
         command = SetLoopStatus(name, status, approve, reason)
-        answer = self._client.submit([command], actor, dry_run=dry_run, words=f"loop {status} {name}")
-        assert answer.tip is not None
-        return loop_at(self._client, answer.tip, name)
+        _, snapshot = self._publish(command, f"loop {status} {name}", agent_id, dry_run=dry_run)
+        return loop_view(self._client, snapshot, name)

@@ -49,8 +49,9 @@ def news(client: BaseClient, todo: str, actor: Actor, tip: str, *, written: bool
 def _about(client: BaseClient, todo: str, tip: str) -> Iterator[tuple[Commit, Message]]:
     """The operations on a todo, newest first."""
     from loopx_git.format import message
+    from loopx_git.ledger.commits import newest_first
 
-    for commit in islice(client.connection.ledger.newest_first(tip), DEPTH):
+    for commit in islice(newest_first(client.connection.ledger.objects, tip), DEPTH):
         if f"Loopx-Todo: {todo}\n" in commit.message:
             try:
                 said = message.load(commit.message)

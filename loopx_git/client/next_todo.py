@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Unpack
 
+from loopx_git.client.parameters import Choosing, Claiming
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import resolve
 from loopx_git.core.peer import ClaimMode, Peer, PeerStatus
 from loopx_git.core.query import Skipped, contended, covering, fitting
-from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -53,16 +53,18 @@ class Before(Protocol):
 
 
 def next_todo(
-    client: BaseClient, *, claim: Callable[..., TodoView] | None, agent_id: str | None = None,
-    session: str | None = None, goal_id: str | None = None, ttl: Ttl = UNSET,
-    dry_run: bool = False, fresh: bool = False, offline: bool = False, before: Before | None = None,
-    statuses: Sequence[str] = (), limit: int | None = 1,
-) -> Picked:  # fmt: skip
+    client: BaseClient,
+    *,
+    claim: Callable[..., TodoView] | None,
+    before: Before | None = None,
+    **how: Unpack[Choosing],
+) -> Picked:
     """The next todo for the caller. Raises NotFound, with what was passed over, when no todo fits.
 
     `claim` is `client.todo.claim`, or None to only look. With `before`, each todo is prepared before it is claimed,
     and left out when that fails. `statuses` narrows the choice; a look shows the best `limit` (None: all).
     """
+    statuses, limit, offline = how.get("statuses", ()), how.get("limit", 1), how.get("offline", False)
     for name in statuses:
         if name not in ("open", "in_progress"):
             raise UsageError(f"a todo that is {name!r} fits nobody", hint="--status open, or --status in_progress")
@@ -70,16 +72,16 @@ def next_todo(
         raise UsageError(f"a limit of {limit} shows nothing", hint="--limit 5")
     if claim is not None and limit != 1:
         raise UsageError("--claim takes one todo, and --limit says how many to show", hint="leave out one of the two")
-    actor = client.connection.actor(agent_id, session)
+    actor = client.connection.actor(how.get("agent_id"), how.get("session"))
     if not actor.is_agent:
         raise UsageError("next needs an agent", hint=resolve.WHO_ACTS)
     if claim is not None and offline:
         raise UsageError("--claim needs the remote", hint="leave out --offline")
     started, lost, tries = client.connection.overrides.clock.counting(), list[str](), 0
-    reading = client.read(fresh=fresh, offline=offline)
+    reading = client.read(fresh=how.get("fresh", False), offline=offline)
     while True:
         snapshot = client.snapshot(reading)
-        goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
+        goals = resolve.goals(snapshot, how.get("goal_id"))
         peer = peer_of(snapshot, actor, client)
         few = min(FEW_MAX, max(FEW_MIN, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
         without = () if before is None else before.without
@@ -99,10 +101,8 @@ def next_todo(
             continue
         tries += 1
         try:
-            view = claim(
-                todo.id, agent_id=agent_id, session=session, goal_id=todo.goal, ttl=ttl, exclusive=True,
-                dry_run=dry_run,
-            )  # fmt: skip
+            given = {name: value for name, value in how.items() if name in Claiming.__annotations__}
+            view = claim(todo.id, **{**given, "goal_id": todo.goal, "exclusive": True})
         except BaseException as error:
             if before is not None:
                 before.withdraw()

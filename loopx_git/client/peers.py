@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.base import Namespace
 from loopx_git.client.views import Reading
 from loopx_git.core import ids
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus, SetPolicy
@@ -13,16 +14,10 @@ from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.policy import KEYS, get
 from loopx_git.errors import NotFound, UsageError
 
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-
 
 @checked()
-class Peers:
+class Peers(Namespace):
     """Registered agents, humans and loops."""
-
-    def __init__(self, client: BaseClient) -> None:
-        self._client = client
 
     def register(
         self, agent: str, *, kind: str | None = None, capabilities: Sequence[str] | None = None, new: bool = False,
@@ -41,11 +36,8 @@ class Peers:
             None if capabilities is None else tuple(capabilities),
             new,
         )
-        actor = self._client.connection.actor(agent_id)
-        answer = self._client.submit([command], actor, dry_run=dry_run, words=f"peer register {agent}")
-        assert answer.tip is not None
-        peer = self._client.connection.ledger.snapshot(answer.tip).peer(agent)
-        return peer, answer.facts[0].get("created", False)
+        facts, snapshot = self._publish(command, f"peer register {agent}", agent_id, dry_run=dry_run)
+        return snapshot.peer(agent), facts.get("created", False)
 
     def set_status(
         self, agent: str, status: PeerStatus | str, *, agent_id: str | None = None, dry_run: bool = False
@@ -57,24 +49,22 @@ class Peers:
         if status not in set(PeerStatus):
             raise UsageError(f"status={status!r} is not a status of a peer", hint="one of " + ", ".join(PeerStatus))
         status = PeerStatus(status)
-        actor = self._client.connection.actor(agent_id)
-        command = SetPeerStatus(agent, status)
-        answer = self._client.submit([command], actor, dry_run=dry_run, words=f"peer {status.value} {agent}")
-        assert answer.tip is not None
-        peer = self._client.connection.ledger.snapshot(answer.tip).peer(agent)
+        command, words = SetPeerStatus(agent, status), f"peer {status.value} {agent}"
+        facts, snapshot = self._publish(command, words, agent_id, dry_run=dry_run)
+        peer = snapshot.peer(agent)
         assert peer is not None
-        return peer, str(answer.facts[0]["former"])
+        return peer, str(facts["former"])
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[list[Peer], Reading]:
         """Every peer, by name. Raises NotInitialised."""
-        reading = self._client.read(fresh=fresh, offline=offline)
-        return list(self._client.snapshot(reading).peers()), reading
+        snapshot, reading = self._state(fresh=fresh, offline=offline)
+        return list(snapshot.peers()), reading
 
     def show(self, agent: str, *, fresh: bool = False, offline: bool = False) -> tuple[Peer, Reading]:
         """One peer. Raises NotFound when there is none."""
         ids.check("agent", agent)
-        reading = self._client.read(fresh=fresh, offline=offline)
-        peer = self._client.snapshot(reading).peer(agent)
+        snapshot, reading = self._state(fresh=fresh, offline=offline)
+        peer = snapshot.peer(agent)
         if peer is None:
             raise NotFound(
                 f"there is no peer {agent!r}", hint=f"git loopx peer register {agent}", about={"agent": agent}
@@ -83,22 +73,16 @@ class Peers:
 
 
 @checked()
-class PolicyKeys:
+class PolicyKeys(Namespace):
     """The ledger's policy, key by key."""
-
-    def __init__(self, client: BaseClient) -> None:
-        self._client = client
 
     def show(self, *, fresh: bool = False, offline: bool = False) -> tuple[dict[str, str], Reading]:
         """Every key with its current value, in the form that `set` takes. Raises NotInitialised."""
-        reading = self._client.read(fresh=fresh, offline=offline)
-        policy = self._client.snapshot(reading).policy
-        return {name: get(policy, name) for name in KEYS}, reading
+        snapshot, reading = self._state(fresh=fresh, offline=offline)
+        return {name: get(snapshot.policy, name) for name in KEYS}, reading
 
     def set(self, key: str, value: str, *, agent_id: str | None = None, dry_run: bool = False) -> dict[str, Any]:
         """Set one key of the policy: {key, value, former}. Raises UsageError for a key or value that is not valid."""
-        actor = self._client.connection.actor(agent_id)
-        answer = self._client.submit(
-            [SetPolicy(key, value)], actor, dry_run=dry_run, words=f"policy set {key} {value}"
-        )
-        return {name: answer.facts[0][name] for name in ("key", "value", "former")}
+        words = f"policy set {key} {value}"
+        facts, _ = self._publish(SetPolicy(key, value), words, agent_id, dry_run=dry_run)
+        return {name: facts[name] for name in ("key", "value", "former")}

@@ -17,7 +17,7 @@ from loopx_git.ledger.commits import Draft, Signature
 from loopx_git.store.base import PushKind
 from loopx_git.store.lock import locked
 from loopx_git.store.process import Finished
-from loopx_git.store.push_result import classify
+from loopx_git.store.push_result import classify, refs_in
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -93,7 +93,7 @@ class Probe:
         looked = self._publisher.look(self._connection.left)
         if looked.code:
             raise RemoteFailure(f"the remote cannot be read any more: {looked.complaint}", hint="try again later")
-        return next((row[0] for line in looked.text.splitlines() if (row := line.split("\t"))[-1] == ref), None)
+        return refs_in(looked).get(ref)
 
     def _tries(self) -> Iterator[Check]:
         clock = self._connection.overrides.clock
@@ -162,10 +162,9 @@ class Probe:
     def _clean(self) -> Iterator[Check]:
         refs = (self._ref, self._second, self._custom)
         looked = self._publisher.look(self._connection.left)
-        left = []
+        shown, left = refs_in(looked), []
         for ref in refs:
-            shown = any(row.split("\t")[-1] == ref for row in looked.text.splitlines())
-            if not (shown or ref in self._taken):
+            if ref not in self._taken and ref not in shown:
                 continue
             # The answer to the push tells whether it is gone: the remote may not show it.
             pushed = self._push(f":{ref}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.base import Namespace
 from loopx_git.client.config import check_ref
 from loopx_git.client.recovery import not_taken
 from loopx_git.core.change import Actor, place_of
@@ -30,10 +31,6 @@ from loopx_git.store.base import Publisher, PushKind
 from loopx_git.store.driver import author_of
 from loopx_git.store.lock import locked
 from loopx_git.store.system import is_system
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-
 
 #: The fields of a new todo that a caller gives, besides its title.
 _ADDABLE = frozenset(AddTodo.__dataclass_fields__) - {"id", "title"}
@@ -63,11 +60,8 @@ class Proposal:
 
 
 @checked()
-class Proposals:
+class Proposals(Namespace):
     """Todos as plain files on a branch off the coordination ref, for a pull request, and their acceptance."""
-
-    def __init__(self, client: BaseClient) -> None:
-        self._client = client
 
     def add(self, branch: str, title: str, **fields: Any) -> dict[str, Any]:
         """Add a new todo to the branch; `fields` as `todo.add` takes them. Facts: branch, commit, todo.

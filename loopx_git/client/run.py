@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from loopx_git.client.exit_policy import ExitPolicy, Outcome, apply_exit_policy, parse
+from loopx_git.client.exit_policy import Outcome, apply_exit_policy, parse
+from loopx_git.client.parameters import Taking
 from loopx_git.client.supervise import GRACE, Inbox, supervise
 from loopx_git.client.take import Taken, known, take
 from loopx_git.client.todos import Todos
 from loopx_git.client.worktree import UnusableWorktree, Worktree, Worktrees, clear, must_exist, none_prepared
-from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import Contention, LoopXError, NotAllowed, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -40,12 +40,20 @@ class Run:
 
 
 def run(
-    client: BaseClient, argv: Sequence[str], *, todo_id: str | None = None, agent_id: str | None = None,
-    goal_id: str | None = None, ttl: Ttl = UNSET, resume: bool = False, on_exit: str | None = None,
-    branch: bool = False, worktree: bool = False, keep_worktree: bool = False, grace: float = GRACE,
-    inbox: Inbox | None = None, passed: dict[str, UnusableWorktree] | None = None,
+    client: BaseClient,
+    argv: Sequence[str],
+    *,
+    todo_id: str | None = None,
+    on_exit: str | None = None,
+    branch: bool = False,
+    worktree: bool = False,
+    keep_worktree: bool = False,
+    grace: float = GRACE,
+    inbox: Inbox | None = None,
+    passed: dict[str, UnusableWorktree] | None = None,
     say: Callable[[str], None] = lambda text: None,
-) -> Run:  # fmt: skip
+    **how: Unpack[Taking],
+) -> Run:
     """Claim `todo_id` (None: the next that fits), run `argv` under the claim, and end the claim by the exit code.
 
     The branch or worktree is prepared before the claim. A todo that cannot be prepared is passed over: it is then in
@@ -57,33 +65,60 @@ def run(
     """
     if not argv:
         raise UsageError("name the command to run", hint="git loopx run --next -- COMMAND ARGUMENTS...")
-    if resume and todo_id is None:
+    if how.get("resume") and todo_id is None:
         raise UsageError("--resume takes over one todo", hint="name it: --todo-id TODO")
     table = parse(on_exit if on_exit is not None else client.connection.settings.on_exit)
     must_exist(client, argv[0], here=not worktree)
     session = client.connection.flags.get("session") or f"r-{client.connection.overrides.entropy(8).hex()}"
     passed = {} if passed is None else passed
     places = Worktrees(client, argv[0], branch=branch, worktree=worktree, passed=passed, say=say)
-    if todo_id is not None:
-        taken = _of(client, todo_id, places, agent_id, goal_id, session, ttl, resume)
-    else:
-        taken = _next(client, places, agent_id, goal_id, session, ttl)
+    taken = _next(client, places, session, how) if todo_id is None else _of(client, todo_id, places, session, how)
     try:
-        return _work(client, argv, taken, places, table, keep_worktree, grace, inbox or Inbox(), say)
+        view, session = taken.view, taken.session
+        lease = view.lease.lease
+        verb = "claimed by" if taken.acquired else "already held by"
+        say(f"{view.id} {verb} {lease.holder} (epoch {lease.epoch}): {view.todo.title}")
+        try:
+            place = places.settled(view)
+            if place.branch is not None and place.branch != view.todo.branch:
+                view = Todos(client).update(view.id, agent_id=lease.holder, session=session, branch=place.branch)
+            status, renewer, told = supervise(
+                client,
+                argv,
+                view,
+                session=session,
+                cwd=place.folder,
+                inbox=inbox or Inbox(),
+                grace=grace,
+                keep=(places.handle,),
+                variables={} if place.branch is None else {"LOOPX_BRANCH": place.branch},
+            )
+        except Exception:
+            if taken.acquired:
+                _let_go(client, view, session)
+            raise
+        renewer.look()
+        renewer.checkpoint()
+        if renewer.settled:
+            say(f"{view.id} was settled by the command itself")
+            outcome, note = Outcome.SETTLED, None
+            view = client.view(client.snapshot(client.read_known()), view.todo.goal, view.id)
+        else:
+            view, outcome, note = apply_exit_policy(Todos(client), lease, status, table, " ".join(argv), session)
+            say(f"{view.id} {outcome}: the command ended with {status}")
+        if not keep_worktree and place.made and clear(client, place):
+            say(f"the worktree {place.folder} was clean and is removed; the branch {place.branch} stays")
+        return Run(view, status, outcome, note, told, place)
     finally:
         places.close()
 
 
-def _of(
-    client: BaseClient, todo_id: str, places: Worktrees, agent: str | None, goal: str | None, session: str,
-    ttl: Ttl, resume: bool,
-) -> Taken:  # fmt: skip
+def _of(client: BaseClient, todo_id: str, places: Worktrees, session: str, how: Taking) -> Taken:
     """Claim one todo by name. A claim that would be refused is refused before anything is prepared."""
-    who: dict[str, Any] = {"agent_id": agent, "goal_id": goal, "session": session, "ttl": ttl, "resume": resume}
     way_on = "git loopx run --todo-id {todo} --resume -- COMMAND ARGUMENTS..."
-    view = None if places.makes else known(client, todo_id, goal)
+    view = None if places.makes else known(client, todo_id, how.get("goal_id"))
     if view is None:
-        view = take(client, todo_id, way_on=way_on, dry_run=True, **who).view
+        view = take(client, todo_id, session=session, way_on=way_on, dry_run=True, **how).view
     try:
         places.must(view)
     except Contention as busy:
@@ -93,64 +128,26 @@ def _of(
             about={"todo_id": view.id, "pid": busy.about["pid"]},
         ) from None
     try:
-        return take(client, view.id, way_on=way_on, **who)
+        return take(client, view.id, session=session, way_on=way_on, **how)
     except BaseException:
         places.withdraw()
         raise
 
 
-def _next(
-    client: BaseClient, places: Worktrees, agent: str | None, goal: str | None, session: str, ttl: Ttl
-) -> Taken:
+def _next(client: BaseClient, places: Worktrees, session: str, how: Taking) -> Taken:
     from loopx_git.client.next_todo import next_todo
 
+    given: dict[str, Any] = {name: value for name, value in how.items() if name != "resume"}
     try:
         # Prepare for the todo as it is now, with the branch that its last holder recorded.
         view = next_todo(
-            client, claim=Todos(client).claim, agent_id=agent, session=session, goal_id=goal, ttl=ttl,
-            fresh=places.makes, before=places,
-        ).view  # fmt: skip
+            client, claim=Todos(client).claim, before=places, session=session, fresh=places.makes, **given
+        ).view
     except NotFound as nothing:
         if places.passed:
             raise none_prepared(places.passed, nothing) from None
         raise
     return Taken(view, session, True)
-
-
-def _work(
-    client: BaseClient, argv: Sequence[str], taken: Taken, places: Worktrees, table: ExitPolicy,
-    keep_worktree: bool, grace: float, inbox: Inbox, say: Callable[[str], None],
-) -> Run:  # fmt: skip
-    """The command under the claim, and what becomes of it."""
-    view, session = taken.view, taken.session
-    lease = view.lease.lease
-    how = "claimed by" if taken.acquired else "already held by"
-    say(f"{view.id} {how} {lease.holder} (epoch {lease.epoch}): {view.todo.title}")
-    try:
-        place = places.settled(view)
-        if place.branch is not None and place.branch != view.todo.branch:
-            view = Todos(client).update(view.id, agent_id=lease.holder, session=session, branch=place.branch)
-        branch = {} if place.branch is None else {"LOOPX_BRANCH": place.branch}
-        status, renewer, told = supervise(
-            client, argv, view, session=session, cwd=place.folder, inbox=inbox, grace=grace, keep=(places.handle,),
-            **branch,
-        )  # fmt: skip
-    except Exception:
-        if taken.acquired:
-            _let_go(client, view, session)
-        raise
-    renewer.look()
-    renewer.checkpoint()
-    if renewer.settled:
-        say(f"{view.id} was settled by the command itself")
-        outcome, note = Outcome.SETTLED, None
-        view = client.view(client.snapshot(client.read_known()), view.todo.goal, view.id)
-    else:
-        view, outcome, note = apply_exit_policy(Todos(client), lease, status, table, " ".join(argv), session)
-        say(f"{view.id} {outcome}: the command ended with {status}")
-    if not keep_worktree and place.made and clear(client, place):
-        say(f"the worktree {place.folder} was clean and is removed; the branch {place.branch} stays")
-    return Run(view, status, outcome, note, told, place)
 
 
 def _let_go(client: BaseClient, view: TodoView, session: str) -> None:

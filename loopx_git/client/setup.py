@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.base import Namespace
 from loopx_git.client.config import FILE, HERE, dump_file, load_file
 from loopx_git.client.location import home_of
 from loopx_git.core.commands import Init
 from loopx_git.errors import InvalidState
 from loopx_git.store.lock import write_file
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +29,8 @@ class Initialised:
 
 
 @checked()
-class Setup:
+class Setup(Namespace):
     """Begin a ledger, join one, and follow it."""
-
-    def __init__(self, client: BaseClient) -> None:
-        self._client = client
 
     def init(self, *, dry_run: bool = False) -> Initialised:
         """Begin a ledger on the coordination ref, or join the one that is there; then write .loopx/config.toml if

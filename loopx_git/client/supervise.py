@@ -6,7 +6,7 @@ import os
 import queue
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -42,9 +42,17 @@ def _todo_file(client: BaseClient, view: TodoView) -> Iterator[str]:
 
 
 def supervise(
-    client: BaseClient, argv: Sequence[str], view: TodoView, *, session: str, cwd: str, inbox: Inbox,
-    grace: float = GRACE, keep: Sequence[int] = (), **variables: str,
-) -> tuple[int, LeaseRenewer, int | None]:  # fmt: skip
+    client: BaseClient,
+    argv: Sequence[str],
+    view: TodoView,
+    *,
+    session: str,
+    cwd: str,
+    inbox: Inbox,
+    grace: float,
+    keep: Sequence[int],
+    variables: Mapping[str, str],
+) -> tuple[int, LeaseRenewer, int | None]:
     """Run the command under the claim until it ends: (its status, the renewer, the signal that ended it or None).
 
     It finds the todo and its claim in its environment, with further `variables`. Meanwhile the lease is renewed, and

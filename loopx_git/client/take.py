@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
+from loopx_git.client.parameters import Taking
 from loopx_git.client.renewal import renew
 from loopx_git.client.todos import Todos
 from loopx_git.core import resolve
-from loopx_git.core.times import Ttl
+from loopx_git.core.times import UNSET
 from loopx_git.errors import HeldByAnother, NotFound, NotYourClaim
 
 if TYPE_CHECKING:
@@ -26,35 +27,31 @@ class Taken:
 
 
 def take(
-    client: BaseClient, todo_id: str, *, agent_id: str | None, goal_id: str | None, session: str,
-    ttl: Ttl, resume: bool, way_on: str, dry_run: bool = False,
-) -> Taken:  # fmt: skip
+    client: BaseClient, todo_id: str, *, session: str, way_on: str, dry_run: bool = False, **how: Unpack[Taking]
+) -> Taken:
     """Claim the todo for `session`.
 
     A claim that the caller's own session already holds (by `todo claim`) is renewed instead, under the same epoch. A
     claim of another session of the same agent stays, unless `resume`; HeldByAnother then names the way on, from the
     template `way_on` over {todo}. `dry_run` writes nothing: it raises what would be raised at the current tip.
     """
-    own = _own_session(client, todo_id, goal_id, agent_id)
+    own = _own_session(client, todo_id, how)
     if own is not None:
         try:
-            return _renewed(client, todo_id, goal_id, agent_id, own, ttl, dry_run)
+            return _renewed(client, todo_id, how, own, dry_run)
         except NotYourClaim:
             # It held the todo by what was known here. The claim below is decided on the tip that was just read.
             own = None
     try:
-        view = Todos(client).claim(
-            todo_id, agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, exclusive=True,
-            dry_run=dry_run,
-        )  # fmt: skip
+        view = Todos(client).claim(todo_id, session=session, exclusive=True, dry_run=dry_run, **how)
     except HeldByAnother as error:
-        own = _own_session(client, todo_id, goal_id, agent_id)
+        own = _own_session(client, todo_id, how)
         if own is None:
-            raise explained(error, _name(client, agent_id), way_on) from None
-        return _renewed(client, todo_id, goal_id, agent_id, own, ttl, dry_run)
+            raise explained(error, _name(client, how), way_on) from None
+        return _renewed(client, todo_id, how, own, dry_run)
     if not view.acquired and not dry_run:
         # The session was given by name, or a transfer left it open: the renewal binds it.
-        return _renewed(client, todo_id, goal_id, agent_id, session, ttl, dry_run)
+        return _renewed(client, todo_id, how, session, dry_run)
     return Taken(view, session, True)
 
 
@@ -67,25 +64,23 @@ def known(client: BaseClient, todo_id: str, goal_id: str | None) -> TodoView | N
         return None
 
 
-def _own_session(client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None) -> str | None:
+def _own_session(client: BaseClient, todo_id: str, how: Taking) -> str | None:
     """The session in which the caller would act otherwise, if it holds the todo at the tip that is known here."""
-    found = known(client, todo_id, goal_id)
+    found = known(client, todo_id, how.get("goal_id"))
     lease = None if found is None else found.lease.lease
-    if lease is None or lease.holder is None or lease.holder != _name(client, agent_id) or lease.session is None:
+    if lease is None or lease.holder is None or lease.holder != _name(client, how) or lease.session is None:
         return None
-    return lease.session if lease.session == client.connection.actor(agent_id).session else None
+    return lease.session if lease.session == client.connection.actor(how.get("agent_id")).session else None
 
 
-def _name(client: BaseClient, agent_id: str | None) -> str | None:
-    return agent_id or client.connection.settings.agent
+def _name(client: BaseClient, how: Taking) -> str | None:
+    return how.get("agent_id") or client.connection.settings.agent
 
 
-def _renewed(
-    client: BaseClient, todo_id: str, goal_id: str | None, agent_id: str | None, session: str, ttl: Ttl, dry_run: bool
-) -> Taken:
+def _renewed(client: BaseClient, todo_id: str, how: Taking, session: str, dry_run: bool) -> Taken:
     if not dry_run:
-        renew(client, todo_id, ttl=ttl, agent_id=agent_id, session=session)
-    view = known(client, todo_id, goal_id)
+        renew(client, todo_id, ttl=how.get("ttl", UNSET), agent_id=how.get("agent_id"), session=session)
+    view = known(client, todo_id, how.get("goal_id"))
     assert view is not None
     return Taken(view, session, False)
 

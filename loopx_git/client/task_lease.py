@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.base import BaseClient, Namespace
 from loopx_git.client.news import news
+from loopx_git.client.parameters import Caller
 from loopx_git.client.renewal import renew, split
 from loopx_git.client.todos import Todos
 from loopx_git.client.views import LeaseView, News, TodoView
@@ -15,32 +17,26 @@ from loopx_git.core.commands import RenewAll
 from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import About, LoopXError, NotFound, NotYourClaim, UsageError
 
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-
 
 @checked()
-class TaskLease:
+class TaskLease(Namespace):
     """Leases. The id of a lease is todo@epoch; an id with an old epoch is refused."""
 
     def __init__(self, client: BaseClient) -> None:
-        self._client, self._todos = client, Todos(client)
+        super().__init__(client)
+        self._todos = Todos(client)
 
-    def acquire(
-        self, todo_id: str, *, ttl: Ttl = UNSET, agent_id: str | None = None,
-        session: str | None = None,
-    ) -> LeaseView:  # fmt: skip
+    def acquire(self, todo_id: str, *, ttl: Ttl = UNSET, **how: Unpack[Caller]) -> LeaseView:
         """Claim exclusively. `ttl` is in seconds, None for no bound.
 
         A lease that the caller already holds is renewed when another `ttl` is asked for, so that the answer has that
         `ttl`. Raises what `todo.claim` raises: HeldByAnother, NotAllowed, NotFound.
         """
-        return acquire(self._client, todo_id, ttl=ttl, agent_id=agent_id, session=session).lease
+        return acquire(self._client, todo_id, ttl=ttl, **how).lease
 
     def renew(
-        self, lease_id: str | None = None, *, todo_id: str | None = None, ttl: Ttl = UNSET,
-        agent_id: str | None = None, session: str | None = None,
-    ) -> LeaseView:  # fmt: skip
+        self, lease_id: str | None = None, *, todo_id: str | None = None, ttl: Ttl = UNSET, **how: Unpack[Caller]
+    ) -> LeaseView:
         """Renew a lease, by its id (todo@epoch) or its todo. `ttl` is in seconds.
 
         The view's `news` has what others did to the todo since this session last wrote about it: notes, and changes
@@ -48,48 +44,43 @@ class TaskLease:
         """
         lease_id = named(lease_id, todo_id)
         todo, _ = split(lease_id)
-        view = self._view(renew(self._client, lease_id, ttl=ttl, agent_id=agent_id, session=session).tip, todo)
-        return replace(view, news=self.news(view.todo_id, agent_id=agent_id, session=session))
+        view = self._view(renew(self._client, lease_id, ttl=ttl, **how).tip, todo)
+        return replace(view, news=self.news(view.todo_id, **how))
 
-    def news(self, todo_id: str, *, agent_id: str | None = None, session: str | None = None) -> Sequence[News]:
+    def news(self, todo_id: str, **how: Unpack[Caller]) -> Sequence[News]:
         """What others did to a todo since this session last wrote about it, oldest first.
 
         It reads the last fetched state; a renewal fetches just before. Raises NotFound when there is no such todo.
         """
-        actor = self._client.connection.actor(agent_id, session)
+        actor = self._client.connection.actor(how["agent_id"], how["session"])
         return news(self._client, todo_id, actor, self._client.read_known().tip)
 
-    def renew_all(self, *, agent_id: str | None = None, session: str | None = None) -> list[str]:
+    def renew_all(self, **how: Unpack[Caller]) -> list[str]:
         """Renew every lease of the caller's session in one operation; returns their ids (todo@epoch).
 
         A lease that somebody took over is left out. Raises UsageError when no agent is set.
         """
-        actor = self._client.connection.actor(agent_id, session)
-        answer = self._client.submit([RenewAll()], actor, words="task-lease renew --all")
-        return answer.facts[0].get("renewed", [])
+        facts, _ = self._publish(RenewAll(), "task-lease renew --all", how["agent_id"], how["session"])
+        return facts.get("renewed", [])
 
     def transfer(
-        self, lease_id: str | None = None, to: str | None = None, *, todo_id: str | None = None,
-        agent_id: str | None = None, session: str | None = None,
-    ) -> LeaseView:  # fmt: skip
+        self, lease_id: str | None = None, to: str | None = None, *, todo_id: str | None = None, **how: Unpack[Caller]
+    ) -> LeaseView:
         """Transfer a lease to the agent `to`, by its id (todo@epoch) or its todo. Raises what `todo.transfer` raises:
         NotYourClaim, NotAllowed.
         """
         todo, epoch = split(named(lease_id, todo_id))
         if to is None:
             raise UsageError("a transfer names the receiving agent", hint='task_lease.transfer(lease_id, to="AGENT")')
-        return self._todos.transfer(todo, to, epoch=epoch, agent_id=agent_id, session=session).lease
+        return self._todos.transfer(todo, to, epoch=epoch, **how).lease
 
-    def release(
-        self, lease_id: str | None = None, *, todo_id: str | None = None, agent_id: str | None = None,
-        session: str | None = None,
-    ) -> LeaseView:  # fmt: skip
+    def release(self, lease_id: str | None = None, *, todo_id: str | None = None, **how: Unpack[Caller]) -> LeaseView:
         """Release a lease, by its id (todo@epoch) or its todo. A soft claim on the todo stays.
 
         Raises NotYourClaim when the caller does not hold it.
         """
         todo, epoch = split(named(lease_id, todo_id))
-        return self._todos.release(todo, epoch=epoch, agent_id=agent_id, session=session, exclusive=True).lease
+        return self._todos.release(todo, epoch=epoch, exclusive=True, **how).lease
 
     def inspect(
         self, lease_id: str | None = None, *, todo_id: str | None = None, fresh: bool = False, offline: bool = False
@@ -117,19 +108,13 @@ class TaskLease:
 
 
 def acquire(
-    client: BaseClient,
-    todo_id: str,
-    *,
-    ttl: Ttl,
-    agent_id: str | None = None,
-    session: str | None = None,
-    goal_id: str | None = None,
+    client: BaseClient, todo_id: str, *, ttl: Ttl, goal_id: str | None = None, **how: Unpack[Caller]
 ) -> TodoView:
     """Like `task_lease.acquire`, with all facts of the claim: the former holder, warnings."""
-    view = Todos(client).claim(todo_id, ttl=ttl, agent_id=agent_id, session=session, goal_id=goal_id, exclusive=True)
+    view = Todos(client).claim(todo_id, ttl=ttl, goal_id=goal_id, exclusive=True, **how)
     if view.acquired or ttl in (UNSET, view.lease.ttl):
         return view
-    return replace(view, lease=TaskLease(client).renew(view.lease.id, ttl=ttl, agent_id=agent_id, session=session))
+    return replace(view, lease=TaskLease(client).renew(view.lease.id, ttl=ttl, **how))
 
 
 def named(lease_id: str | None, todo_id: str | None) -> str:

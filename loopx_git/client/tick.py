@@ -139,7 +139,7 @@ class _TickRun:
     def _find(self, snapshot: TreeSnapshot, goal_id: str | None) -> str | tuple[str, str]:
         """A todo picked among the equals of the best priority that fit; or why there is none."""
         client = self.client
-        goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
+        goals = resolve.goals(snapshot, goal_id)
         clocks = client.clocks()
         peer = snapshot.peer(self.actor.name) or Peer(self.actor.name, clocks.now, self.actor.name)
         few = min(32, max(4, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
@@ -170,7 +170,7 @@ class _TickRun:
         session = self.actor.session or ""
         status, renewer, told = supervise(
             client, self.argv, view, session=session, cwd=client.connection.repository.cwd, inbox=self.inbox,
-            grace=self.grace, keep=(self.handle,), LOOPX_LOOP=name,
+            grace=self.grace, keep=(self.handle,), variables={"LOOPX_LOOP": name},
         )  # fmt: skip
         released = self._count(loop.iterations + 1)
         renewer.checkpoint()
@@ -187,4 +187,4 @@ class _TickRun:
 def _shown(client: BaseClient, name: str) -> LoopView:
     """The loop as it is at the tip that is known here."""
     snapshot = client.snapshot(client.read_known())
-    return loop_view(client, snapshot, tracked(snapshot, name))
+    return loop_view(client, snapshot, name)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked, identifier, words
+from loopx_git.client.base import BaseClient, Namespace
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import conditions, resolve
 from loopx_git.core.lease import Clocks, Lease, LeaseState
@@ -17,7 +18,6 @@ from loopx_git.core.todo import TERMINAL, Status, Todo
 from loopx_git.errors import InvalidState, NotAllowed, UsageError
 
 if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
     from loopx_git.core.change import Actor
     from loopx_git.ledger.snapshot import TreeSnapshot
 
@@ -93,18 +93,14 @@ def _nothing(passed: Counter[str], skipped: int, agent: str | None) -> str:
 
 
 @checked(status=words, holder=identifier)
-class TodoReads:
+class TodoReads(Namespace):
     """What `client.todo` reads."""
-
-    def __init__(self, client: BaseClient) -> None:
-        self._client = client
 
     def show(
         self, todo_id: str, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False
     ) -> tuple[TodoView, Reading]:
         """One todo with its lease. Raises NotFound when there is none, or when a prefix fits several."""
-        reading = self._client.read(fresh=fresh, offline=offline)
-        snapshot = self._client.snapshot(reading)
+        snapshot, reading = self._state(fresh=fresh, offline=offline)
         goal, todo = resolve.todo(snapshot, todo_id, goal_id)
         view = self._client.view(snapshot, goal, todo)
         return replace(view, waits=waits_for(snapshot, view.todo, self._client.clocks())), reading
@@ -135,9 +131,8 @@ class TodoReads:
                     f"{name!r} is not a status",
                     hint="one of open, in_progress, blocked, needs_human, completed, superseded, cancelled, all",
                 )
-        reading = self._client.read(fresh=fresh, offline=offline)
-        snapshot, clocks = self._client.snapshot(reading), self._client.clocks()
-        goals = [resolve.goal(snapshot, goal_id)] if goal_id is not None else list(snapshot.goal_ids())
+        (snapshot, reading), clocks = self._state(fresh=fresh, offline=offline), self._client.clocks()
+        goals = resolve.goals(snapshot, goal_id)
         agent = agent_id or self._client.connection.settings.agent
         actor = self._client.connection.actor(agent_id, session) if ready and agent is not None else None
         found_by = None if text is None else text.casefold()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.news import news
+from loopx_git.client.parameters import Choosing, Claiming, Completing, Forced, Held, Noted, OneTodo, Releasing
 from loopx_git.client.todo_reads import TodoReads
 from loopx_git.client.views import TodoView, lease_view
 from loopx_git.core import ids
@@ -17,7 +18,7 @@ from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan_setup import add_todo
 from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.core.table import HoldState, Operation
-from loopx_git.core.times import UNSET, Ttl, format_duration
+from loopx_git.core.times import UNSET, format_duration
 from loopx_git.core.todo import Status, Todo
 from loopx_git.errors import LoopXError, UsageError
 
@@ -61,11 +62,7 @@ class Todos(TodoReads):
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"todo add {title[:60]}")
         return self._result(answer, actor, [command])[0]
 
-    def claim(
-        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
-        ttl: Ttl = UNSET, resume: bool = False, soft: bool = False, exclusive: bool = False,
-        dry_run: bool = False,
-    ) -> TodoView:  # fmt: skip
+    def claim(self, todo_id: str, **how: Unpack[Claiming]) -> TodoView:
         """Claim a todo for the caller's session.
 
         `ttl` is in seconds, None for no bound, "unset" for the policy's. `resume` takes over from another session of
@@ -74,24 +71,18 @@ class Todos(TodoReads):
         HeldByAnother when another session holds it, NotAllowed when the todo is not ready or the caller may not take
         it, NotFound when there is no such todo.
         """
-        return self.claim_all(
-            [todo_id], agent_id=agent_id, session=session, goal_id=goal_id, ttl=ttl, resume=resume, soft=soft,
-            exclusive=exclusive, dry_run=dry_run,
-        )[0]  # fmt: skip
+        return self.claim_all([todo_id], **how)[0]
 
-    def claim_all(
-        self, todo_ids: Sequence[str], *, agent_id: str | None = None, session: str | None = None,
-        goal_id: str | None = None, ttl: Ttl = UNSET, resume: bool = False, soft: bool = False,
-        exclusive: bool = False, dry_run: bool = False,
-    ) -> Sequence[TodoView]:  # fmt: skip
+    def claim_all(self, todo_ids: Sequence[str], **how: Unpack[Claiming]) -> Sequence[TodoView]:
         """Claim several todos with one push, all or nothing. `ttl` is in seconds. Raises what `todo.claim` raises."""
+        soft, resume, exclusive, ttl = how["soft"], how["resume"], how["exclusive"], how["ttl"]
         if soft and (resume or exclusive or ttl is not UNSET):
             raise UsageError("a soft claim has no ttl and takes no claim over", hint="leave out --ttl and --resume")
         operation = Operation.SOFT if soft else Operation.RESUME if resume else Operation.CLAIM
-        commands = [OnTodo(operation, todo, goal_id, ttl=ttl, exclusive=exclusive) for todo in todo_ids]
-        actor = self._client.connection.actor(agent_id, session)
+        commands = [OnTodo(operation, todo, how["goal_id"], ttl=ttl, exclusive=exclusive) for todo in todo_ids]
+        actor = self._client.connection.actor(how["agent_id"], how["session"])
         words = f"todo claim {' '.join(todo_ids)}"
-        answer = self._client.submit(commands, actor, dry_run=dry_run, words=words)
+        answer = self._client.submit(commands, actor, dry_run=how["dry_run"], words=words)
         if not soft:
             self._client.confirm(answer, actor)
         views = self._result(answer, actor, commands)
@@ -109,11 +100,7 @@ class Todos(TodoReads):
         known = handover(self._client, view, view.facts.get("former"), tip)
         return view if known is None else replace(view, facts={**view.facts, "handover": known})
 
-    def next(
-        self, *, claim: bool = False, agent_id: str | None = None, session: str | None = None,
-        goal_id: str | None = None, ttl: Ttl = UNSET, dry_run: bool = False, fresh: bool = False,
-        offline: bool = False, statuses: Sequence[str] = (), limit: int | None = 1,
-    ) -> Picked:  # fmt: skip
+    def next(self, *, claim: bool = False, **how: Unpack[Choosing]) -> Picked:
         """The best todo that fits the caller. With `claim`, claim it.
 
         Candidates are the todos of the best priority, and more after each lost race. `ttl` is in seconds. Raises
@@ -123,16 +110,9 @@ class Todos(TodoReads):
         """
         from loopx_git.client.next_todo import next_todo
 
-        return next_todo(
-            self._client, claim=self.claim if claim else None, agent_id=agent_id, session=session, goal_id=goal_id,
-            ttl=ttl, dry_run=dry_run, fresh=fresh, offline=offline, statuses=statuses, limit=limit,
-        )  # fmt: skip
+        return next_todo(self._client, claim=self.claim if claim else None, **how)
 
-    def release(
-        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
-        epoch: int | None = None, status: str | None = None, note: str | None = None, force: bool = False,
-        reason: str | None = None, exclusive: bool = False, dry_run: bool = False,
-    ) -> TodoView:  # fmt: skip
+    def release(self, todo_id: str, **how: Unpack[Releasing]) -> TodoView:
         """Release a claim. An operator ends another agent's claim with `force` and `reason` (audited, epoch + 1).
 
         With both a lease and a soft claim: where the goal's claims are soft, the soft claim is removed; elsewhere the
@@ -140,41 +120,49 @@ class Todos(TodoReads):
         `goes_on`. The status "completed" does what `complete` does: the todo's check runs first, and the claim ends
         in the same commit. Raises NotYourClaim when the caller does not hold the claim.
         """
-        if status == Status.COMPLETED.value:
-            return self._completed(
-                todo_id, force, agent_id=agent_id, session=session, goal_id=goal_id, epoch=epoch, note=note,
-                dry_run=dry_run,
-            )  # fmt: skip
-        return self._on(
-            Operation.RELEASE, todo_id, agent_id, session, dry_run,
-            goal=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason, exclusive=exclusive,
-        )  # fmt: skip
+        if how["status"] == Status.COMPLETED.value:
+            return self._completed(todo_id, how, alone=not how["force"])
+        return self._on(Operation.RELEASE, todo_id, how)
 
     unclaim = release
 
     def update(
-        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
-        epoch: int | None = None, status: str | None = None, note: str | None = None, force: bool = False,
-        reason: str | None = None, dry_run: bool = False, **fields: Any,
-    ) -> TodoView:  # fmt: skip
+        self,
+        todo_id: str,
+        *,
+        agent_id: str | None = None,
+        session: str | None = None,
+        goal_id: str | None = None,
+        epoch: int | None = None,
+        status: str | None = None,
+        note: str | None = None,
+        force: bool = False,
+        reason: str | None = None,
+        dry_run: bool = False,
+        **fields: Any,
+    ) -> TodoView:  # fmt: skip - its fields take the place of a group of parameters
         """Change status, notes or fields (title, body, priority, scope, ...) of a todo that the caller holds.
 
         A `note` alone needs no claim: any registered peer may add one, and the holder's claim does not change. A note
         with `epoch` needs the claim. An operator changes the rest with `force` and `reason`. Raises NotYourClaim
         without the claim, UsageError when no field is named.
         """
+        how = Forced(
+            agent_id=agent_id,
+            session=session,
+            goal_id=goal_id,
+            epoch=epoch,
+            note=note,
+            force=force,
+            reason=reason,
+            dry_run=dry_run,
+        )  # fmt: skip - as the signature has them
         if status == Status.COMPLETED.value:
-            return self._completed(
-                todo_id, force or bool(fields), agent_id=agent_id, session=session, goal_id=goal_id, epoch=epoch,
-                note=note, dry_run=dry_run,
-            )  # fmt: skip
+            return self._completed(todo_id, how, alone=not (force or fields))
         if epoch is None and note is not None and not (fields or status or force):
-            epoch = self._believed(todo_id, goal_id, agent_id, session)
+            how["epoch"] = self._believed(todo_id, goal_id, agent_id, session)
         lists = {name: tuple(value) if isinstance(value, (list, tuple)) else value for name, value in fields.items()}
-        view = self._on(
-            Operation.UPDATE, todo_id, agent_id, session, dry_run,
-            goal=goal_id, epoch=epoch, status=status, note=note, force=force, reason=reason, fields=lists,
-        )  # fmt: skip
+        view = self._on(Operation.UPDATE, todo_id, how, status=status, fields=lists)
         if view.facts.get("hold") != HoldState.MINE.value:
             return view
         written = not dry_run and not view.facts.get("unchanged")
@@ -201,49 +189,42 @@ class Todos(TodoReads):
             return None
         return lease.epoch
 
-    def _completed(self, todo_id: str, more: bool, **settings: Any) -> TodoView:
-        """Complete by the status: the same door, which takes the claim and changes nothing else (`more`)."""
-        if more:
+    def _completed(self, todo_id: str, how: Forced, *, alone: bool) -> TodoView:
+        """Complete by the status: like `complete`, which takes the claim and changes nothing else (`alone`)."""
+        if not alone:
             raise UsageError(
                 "completing takes the claim and changes nothing else",
                 hint="first change the fields by an update without the status; see: git loopx todo complete -h",
             )
-        return self.complete(todo_id, **settings)
+        given: dict[str, Any] = {name: how[name] for name in Held.__annotations__}  # type: ignore[literal-required]
+        return self.complete(todo_id, **given)
 
-    def complete(
-        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
-        epoch: int | None = None, note: str | None = None, successor: str | None = None,
-        successor_title: str | None = None, dry_run: bool = False, sink: Callable[[bytes], None] | None = None,
-    ) -> TodoView:  # fmt: skip
+    def complete(self, todo_id: str, **how: Unpack[Completing]) -> TodoView:
         """Complete a todo that the caller holds. The same commit ends the claim.
 
         The todo's `validate` command runs first; `sink` receives its output. `successor` or `successor_title` links
         the todo that continues the work. Raises NotYourClaim without the claim, NotAllowed when the command fails or
         is not on the list of allowed commands.
         """
-        command = OnTodo(
-            Operation.COMPLETE, todo_id, goal_id, epoch=epoch, note=note,
-            **self._successor(successor, successor_title),
-        )  # fmt: skip
-        actor = self._client.connection.actor(agent_id, session)
+        link = self._successor(how["successor"], how["successor_title"])
+        command = OnTodo(Operation.COMPLETE, todo_id, how["goal_id"], epoch=how["epoch"], note=how["note"], **link)
+        actor = self._client.connection.actor(how["agent_id"], how["session"])
         words = f"todo complete {todo_id}"
         try:
-            answer = self._client.submit([command], actor, dry_run=dry_run, words=words)
+            answer = self._client.submit([command], actor, dry_run=how["dry_run"], words=words)
         except NeedsValidation as needed:
-            if dry_run:
+            if how["dry_run"]:
                 raise
             from loopx_git.client.validation import validate
 
-            validate(self._client, needed, actor, sink or (lambda chunk: None))
+            validate(self._client, needed, actor, how["sink"] or (lambda chunk: None))
             command = replace(command, validated=needed.argv)
             answer = self._client.submit([command], actor, words=words)
         return self._result(answer, actor, [command])[0]
 
     def supersede(
-        self, todo_id: str, *, by: str | None = None, by_title: str | None = None, agent_id: str | None = None,
-        session: str | None = None, goal_id: str | None = None, epoch: int | None = None, note: str | None = None,
-        force: bool = False, reason: str | None = None, dry_run: bool = False,
-    ) -> TodoView:  # fmt: skip
+        self, todo_id: str, *, by: str | None = None, by_title: str | None = None, **how: Unpack[Forced]
+    ) -> TodoView:
         """End a todo that the caller holds: `by`, or a new todo with the title `by_title`, continues the work.
 
         Raises NotYourClaim without the claim, NotFound when `by` does not exist.
@@ -252,66 +233,39 @@ class Todos(TodoReads):
             raise UsageError(
                 "supersede needs what carries on", hint="--by TODO, or --by-title 'the title of a new todo'"
             )
-        return self._on(
-            Operation.SUPERSEDE, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note,
-            force=force, reason=reason, **self._successor(by, by_title),
-        )  # fmt: skip
+        return self._on(Operation.SUPERSEDE, todo_id, how, **self._successor(by, by_title))
 
-    def cancel(
-        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
-        epoch: int | None = None, note: str | None = None, force: bool = False, reason: str | None = None,
-        dry_run: bool = False,
-    ) -> TodoView:  # fmt: skip
+    def cancel(self, todo_id: str, **how: Unpack[Forced]) -> TodoView:
         """Cancel a todo that the caller holds. Raises NotYourClaim without the claim."""
-        return self._on(
-            Operation.CANCEL, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note,
-            force=force, reason=reason,
-        )  # fmt: skip
+        return self._on(Operation.CANCEL, todo_id, how)
 
-    def reopen(
-        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
-        note: str | None = None, dry_run: bool = False,
-    ) -> TodoView:  # fmt: skip
+    def reopen(self, todo_id: str, **how: Unpack[Noted]) -> TodoView:
         """Reopen a todo that has ended, is blocked, or needs a human; epoch + 1.
 
         Raises NotAllowed while it is held.
         """
-        return self._on(Operation.REOPEN, todo_id, agent_id, session, dry_run, goal=goal_id, note=note)
+        return self._on(Operation.REOPEN, todo_id, how)
 
-    def transfer(
-        self, todo_id: str, to: str, *, agent_id: str | None = None, session: str | None = None,
-        goal_id: str | None = None, epoch: int | None = None, note: str | None = None, force: bool = False,
-        reason: str | None = None, dry_run: bool = False,
-    ) -> TodoView:  # fmt: skip
+    def transfer(self, todo_id: str, to: str, **how: Unpack[Forced]) -> TodoView:
         """Transfer a claim to another agent; epoch + 1. The next write of the new holder binds its session.
 
         Raises NotYourClaim without the claim, NotAllowed when the receiver may not take the todo.
         """
-        return self._on(
-            Operation.TRANSFER, todo_id, agent_id, session, dry_run, goal=goal_id, epoch=epoch, note=note, to=to,
-            force=force, reason=reason,
-        )  # fmt: skip
+        return self._on(Operation.TRANSFER, todo_id, how, to=to)
 
-    def archive(
-        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
-        dry_run: bool = False,
-    ) -> TodoView:  # fmt: skip
+    def archive(self, todo_id: str, **how: Unpack[OneTodo]) -> TodoView:
         """Archive a todo that has ended. Its id and alias stay reserved. Raises NotAllowed when it has not ended."""
-        return self._on(Operation.ARCHIVE, todo_id, agent_id, session, dry_run, goal=goal_id)
+        return self._on(Operation.ARCHIVE, todo_id, how)
 
-    def unsoft(
-        self, todo_id: str, *, agent_id: str | None = None, session: str | None = None, goal_id: str | None = None,
-        dry_run: bool = False,
-    ) -> TodoView:  # fmt: skip
+    def unsoft(self, todo_id: str, **how: Unpack[OneTodo]) -> TodoView:
         """Remove a soft claim. Raises NotFound when there is no such todo."""
-        return self._on(Operation.UNSOFT, todo_id, agent_id, session, dry_run, goal=goal_id)
+        return self._on(Operation.UNSOFT, todo_id, how)
 
-    def _on(
-        self, operation: Operation, todo_id: str, agent_id: str | None, session: str | None, dry_run: bool,
-        **more: Any,
-    ) -> TodoView:  # fmt: skip
-        command = OnTodo(operation, todo_id, **more)
-        actor = self._client.connection.actor(agent_id, session)
+    def _on(self, operation: Operation, todo_id: str, how: Mapping[str, Any], **more: Any) -> TodoView:
+        given = dict(how)
+        actor = self._client.connection.actor(given.pop("agent_id"), given.pop("session"))
+        dry_run = given.pop("dry_run")
+        command = OnTodo(operation, todo_id, given.pop("goal_id"), **given, **more)
         answer = self._client.submit([command], actor, dry_run=dry_run, words=f"todo {operation} {todo_id}")
         return self._result(answer, actor, [command])[0]
 

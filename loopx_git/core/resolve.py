@@ -36,6 +36,11 @@ def goal(snapshot: Snapshot, given: str | None) -> str:
     )
 
 
+def goals(snapshot: Snapshot, given: str | None) -> list[str]:
+    """The goals to look through: the one given, else all."""
+    return list(snapshot.goal_ids()) if given is None else [goal(snapshot, given)]
+
+
 #: What to type where no agent is set: who there is, and how one of them is named.
 WHO_ACTS = "who there is: git loopx peer list   then one of them: git config loopx.agent NAME, or --agent NAME"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -81,3 +81,18 @@ class Objects(Protocol):
 
     def between(self, old: str | None, new: str, limit: int) -> Sequence[str]:
         """The ids after `old` (None: from the root) up to `new`, oldest first; the newest `limit` of them."""
+
+
+def newest_first(objects: Objects, tip: str) -> Iterator[Commit]:
+    """The commits from `tip` back to the root, or to the edge of a shallow history. InvalidState when the tip itself
+    cannot be read."""
+    current: str | None = tip
+    while current is not None:
+        try:
+            commit = objects.commit(current)
+        except InvalidState:
+            if current == tip:
+                raise
+            return
+        yield commit
+        current = commit.parents[0] if commit.parents else None

@@ -7,20 +7,25 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
+from loopx_git.client.arguments import checked
 from loopx_git.client.client import Client
 from loopx_git.client.hold import Hold
 from loopx_git.client.next_todo import Picked
+from loopx_git.client.parameters import Taking
 from loopx_git.client.views import TodoView
-from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import NotYourClaim
 
 T = TypeVar("T")
 
 
+@checked()
 class Aio:
     """`client.aio`: `next` and `hold` as awaitables. They run one at a time, in one thread."""
+
+    #: A hold is as long as the work that it does.
+    LASTING = True
 
     def __init__(self, client: Client) -> None:
         connection = client.connection
@@ -35,10 +40,7 @@ class Aio:
         """
         return await self._call(partial(self._client.todo.next, **settings))
 
-    def hold(
-        self, todo_id: str, *, agent_id: str | None = None, goal_id: str | None = None,
-        ttl: Ttl = UNSET, resume: bool = False,
-    ) -> AsyncHold:  # fmt: skip
+    def hold(self, todo_id: str, **how: Unpack[Taking]) -> AsyncHold:
         """Claim a todo, renew the claim in the background, and release it at the end.
 
             async with client.aio.hold(todo) as claim: ...
@@ -46,10 +48,7 @@ class Aio:
         `ttl` is in seconds, None for no bound, "unset" for the policy's. When the claim is lost, the task inside the
         block is cancelled and the block raises NotYourClaim. Entering raises what `client.todo.claim` raises.
         """
-        hold = partial(
-            self._client.hold, todo_id, agent_id=agent_id, goal_id=goal_id, ttl=ttl, resume=resume
-        )  # fmt: skip
-        return AsyncHold(self, hold)
+        return AsyncHold(self, partial(self._client.hold, todo_id, **how))
 
     async def _call(self, function: Callable[[], T]) -> T:
         running = asyncio.get_running_loop().run_in_executor(self._thread, function)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from loopx_git.core.times import after
-from loopx_git.errors import InvalidState
-from loopx_git.ledger.commits import Objects
+from loopx_git.ledger.commits import Objects, newest_first
 
 #: How far back history is read: so many commits, and so many that are older than the time asked about (a clock that
 #: is behind dates one commit too early, not all).
@@ -23,9 +23,12 @@ class Activity(dict[str, datetime]):
     """
 
     def __init__(
-        self, objects: Objects, tip: Callable[[], str | None], now: Callable[[], datetime],
+        self,
+        objects: Objects,
+        tip: Callable[[], str | None],
+        now: Callable[[], datetime],
         reach: Callable[[str], int | None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self._objects, self._tip, self._now, self._reach = objects, tip, now, reach
         self._from: str | None = None
@@ -51,14 +54,8 @@ class Activity(dict[str, datetime]):
         reach = self._reach(tip)
         since = after(now, -(86_400 if reach is None else reach))
         bound, older = now, 0
-        current: str | None = tip
-        for _ in range(_DEEPEST):
-            if current is None or older >= _OLDER:
-                return
-            try:
-                commit = self._objects.commit(current)
-            except InvalidState:
-                # The edge of a shallow history.
+        for commit in islice(newest_first(self._objects, tip), _DEEPEST):
+            if older >= _OLDER:
                 return
             told = commit.time <= now
             bound = min(bound, commit.time) if told else bound
@@ -66,4 +63,3 @@ class Activity(dict[str, datetime]):
             if commit.author.name not in self:
                 self[commit.author.name] = commit.time if told else bound
                 yield commit.author.name
-            current = commit.parents[0] if commit.parents else None

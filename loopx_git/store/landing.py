@@ -19,7 +19,7 @@ from loopx_git.store.base import CodePush, Pushed, PushKind
 from loopx_git.store.environment import REMOTE
 from loopx_git.store.lock import make_folder
 from loopx_git.store.process import Finished
-from loopx_git.store.push_result import classify
+from loopx_git.store.push_result import classify, refs_in
 from loopx_git.store.repository import PUSH, OwnRepository, Repository
 
 if TYPE_CHECKING:
@@ -93,7 +93,12 @@ class Landing:
         lease = f"--force-with-lease={self.ref}:{parent}"
         done = self._send(["--atomic", lease], [f"{self.code.oid}:{self.code.ref}", f"{oid}:{self.ref}"], timeout)
         if _NO_ATOMIC.search(done.err.decode("utf-8", "replace")):
-            raise no_atomic()
+            raise RemoteFailure(
+                "this remote cannot move two refs in one atomic push, so the code could land without the claim's "
+                "completion, or the other way round; nothing has landed",
+                hint="land again with --two-step, which is without that guarantee; see: git loopx land -h",
+                about={"atomic": False},
+            )
         pushed = classify(done, self.ref)
         if pushed.kind in (PushKind.LANDED, PushKind.THROTTLED, PushKind.UNREACHABLE):
             return pushed
@@ -115,9 +120,7 @@ class Landing:
     def refs(self, timeout: float) -> dict[str, str] | None:
         """Where both refs are at the remote (without an absent one); None when the remote cannot be read."""
         listed = self.scratch.git(["ls-remote", "--", REMOTE, self.ref, self.code.ref], timeout)
-        if listed.code:
-            return None
-        return dict(reversed(row.split("\t")) for row in listed.text.splitlines() if "\t" in row)  # type: ignore[misc]
+        return None if listed.code else refs_in(listed)
 
     def _send(self, options: list[str], refspecs: list[str], timeout: float) -> Finished:
         return self.scratch.git([*PUSH, "--no-thin", *options, "--", REMOTE, *refspecs], timeout)
@@ -162,16 +165,6 @@ class Landing:
 
 
 _AGAIN = "run the same command again: it does nothing twice"
-
-
-def no_atomic() -> RemoteFailure:
-    """The remote moves refs one by one only."""
-    return RemoteFailure(
-        "this remote cannot move two refs in one atomic push, so the code could land without the claim's completion, "
-        "or the other way round; nothing has landed",
-        hint="land again with --two-step, which is without that guarantee; see: git loopx land -h",
-        about={"atomic": False},
-    )
 
 
 def not_forward(code: CodePush, now: str) -> NotAllowed:

@@ -10,7 +10,6 @@ from functools import partial
 
 from loopx_git.core.change import Actor, Facts
 from loopx_git.errors import InvalidState, NotInitialised
-from loopx_git.ledger.commits import Commit
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.validation import Checker, Fault
 from loopx_git.store import transaction as tx
@@ -91,20 +90,6 @@ class Ledger:
     def root(self, tip: str) -> str:
         """The first commit of the history that ends in `tip`: the ledger's name."""
         return self.objects.between(None, tip, 10**9)[0]
-
-    def newest_first(self, tip: str) -> Iterator[Commit]:
-        """The commits from `tip` back to the root, or to the edge of a shallow history. InvalidState when the tip
-        itself cannot be read."""
-        current: str | None = tip
-        while current is not None:
-            try:
-                commit = self.objects.commit(current)
-            except InvalidState:
-                if current == tip:
-                    raise
-                return
-            yield commit
-            current = commit.parents[0] if commit.parents else None
 
     def faults(self, tip: str, limit: int) -> Iterator[Fault]:
         """What is illegal in the newest `limit` commits up to `tip`, each replayed against the table."""

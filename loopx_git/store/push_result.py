@@ -119,6 +119,12 @@ def unreadable(done: Finished) -> Fetched:
     return Fetched(error=said, lasting=lasting)
 
 
+def refs_in(listed: Finished) -> dict[str, str]:
+    """The refs that `git ls-remote` lists: name -> id."""
+    rows = (row.partition("\t") for row in listed.text.splitlines())
+    return {name: oid for oid, _, name in rows if name}
+
+
 def _seconds(err: str) -> float | None:
     wait = _RETRY_AFTER.search(err)
     return float(wait[1]) if wait else None

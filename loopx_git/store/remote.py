@@ -20,7 +20,7 @@ from loopx_git.store.coord import FETCHED, PENDING, TIP, Mender
 from loopx_git.store.environment import REMOTE
 from loopx_git.store.landing import Landing, landing
 from loopx_git.store.process import Finished
-from loopx_git.store.push_result import classify, unreadable
+from loopx_git.store.push_result import classify, refs_in, unreadable
 from loopx_git.store.repository import PUSH, OwnRepository, Repository
 
 if TYPE_CHECKING:
@@ -70,9 +70,6 @@ class RemotePublisher:
 
         return push
 
-    def _git(self, args: Sequence[str], timeout: float, *, stdin: bytes = b"", **variables: str) -> Finished:
-        return self.own.git(args, timeout, stdin=stdin, **variables)
-
     def _read(self, name: str) -> str | None:
         found = self.objects.repo.references.get(name)
         return None if found is None else str(found.target)
@@ -88,7 +85,7 @@ class RemotePublisher:
         args += ["--", REMOTE, f"+{self.ref}:{self.fetched}"]
         ends = time.monotonic() + timeout
         self._outwait_locks(self.fetched)
-        done = self._git(args, timeout)
+        done = self.own.git(args, timeout)
         if done.code == 0:
             return Fetched(self._read(self.fetched))
         failed = unreadable(done)
@@ -100,7 +97,7 @@ class RemotePublisher:
             return failed
         # The remote answers and the ref is there: what failed may be our own repository.
         if shown.tip is not None and self._mended(f"git fetch: {done.complaint}"):
-            done = self._git(args, max(1.0, ends - time.monotonic()))
+            done = self.own.git(args, max(1.0, ends - time.monotonic()))
             if done.code == 0:
                 return Fetched(self._read(self.fetched))
         return failed if shown.tip is not None else shown
@@ -112,13 +109,12 @@ class RemotePublisher:
         """
         args = ["ls-remote", "--exit-code", "--", REMOTE, self.ref]
         # With the trace git tells whether it met its own protocol: an empty page reads as an empty list of refs.
-        listed = self._git(args, ends - time.monotonic(), GIT_TRACE_PACKET="1")
-        rows = [row.split("\t") for row in listed.text.splitlines()]
+        listed = self.own.git(args, ends - time.monotonic(), GIT_TRACE_PACKET="1")
         if listed.code not in (0, 2):
             return None
-        for row in rows:
-            if row[-1] == self.ref:
-                return Fetched(row[0])
+        tip = refs_in(listed).get(self.ref)
+        if tip is not None:
+            return Fetched(tip)
         if _PACKET.search(listed.err):
             return Fetched(None)
         # Plain files behind a web server have no protocol; they are a repository when they show any ref.
@@ -142,7 +138,7 @@ class RemotePublisher:
         if not os.path.exists(os.path.join(self.own.path, "shallow")):
             return
         self._outwait_locks(FETCHED)
-        done = self._git([*_FETCH, "--unshallow", "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
+        done = self.own.git([*_FETCH, "--unshallow", "--", REMOTE, f"+{self.ref}:{FETCHED}"], timeout)
         if done.code:
             raise RemoteFailure(
                 f"the ledger's earlier history cannot be fetched: {done.complaint}", hint="git ls-remote"
@@ -174,13 +170,12 @@ class RemotePublisher:
             # A lease that matches waives git's fast-forward check, so it is ours to make.
             raise AssertionError(f"{oid} does not descend from {parent}")
         lease = f"--force-with-lease={self.ref}:{parent or ''}"
-        done = self._git([*PUSH, lease, "--", REMOTE, f"{oid}:{self.ref}"], timeout)
+        done = self.own.git([*PUSH, lease, "--", REMOTE, f"{oid}:{self.ref}"], timeout)
         if done.code == 127:
             return Pushed(PushKind.UNREACHABLE, False, done.complaint, sent=False)
         pushed = classify(done, self.ref)
         if pushed.kind is PushKind.REJECTED and parent is None:
-            shown = self.look(max(1.0, timeout / 2))
-            refuse_clash(self.ref, [row.partition("\t")[2] for row in shown.text.splitlines()])
+            refuse_clash(self.ref, refs_in(self.look(max(1.0, timeout / 2))))
         return self._told(done, pushed, parent, oid)
 
     def _told(self, done: Finished, pushed: Pushed, parent: str | None, oid: str) -> Pushed:
@@ -190,7 +185,7 @@ class RemotePublisher:
             return pushed
         wanted = f"{oid}\n" if parent is None else f"{oid}\n^{parent}\n"
         args = ["pack-objects", "--revs", "--stdout", "--quiet"]
-        packed = self._git(args, 30, stdin=wanted.encode("ascii"))
+        packed = self.own.git(args, 30, stdin=wanted.encode("ascii"))
         if packed.code and not packed.timed_out and self._mended(f"git push: {packed.complaint}"):
             return Pushed(PushKind.BROKEN, False, packed.complaint)
         return pushed
@@ -199,11 +194,11 @@ class RemotePublisher:
         """A push of any kind, to refs of a probe only: it finds out what a remote refuses."""
         options = [arg for arg in args if arg.startswith("--")]
         specs = [arg for arg in args if not arg.startswith("--")]
-        return self._git([*PUSH, *options, "--", REMOTE, *specs], timeout)
+        return self.own.git([*PUSH, *options, "--", REMOTE, *specs], timeout)
 
     def look(self, timeout: float) -> Finished:
         """One look at the remote's refs."""
-        return self._git(["ls-remote", "--", REMOTE], timeout)
+        return self.own.git(["ls-remote", "--", REMOTE], timeout)
 
     def anchor(self, request: str, oid: str) -> None:
         self._outwait_locks(PENDING + request)
@@ -217,11 +212,10 @@ class RemotePublisher:
     def tidy(self) -> None:
         if loose_objects(self.own.path) >= LOOSE_MAX:
             # All that matters hangs on a ref and the caller holds the lock, so everything else may go.
-            self._git(["gc", "--quiet", "--prune=now"], 300)
+            self.own.git(["gc", "--quiet", "--prune=now"], 300)
 
     def branches_elsewhere(self, timeout: float) -> bool:
-        listed = self._git(["ls-remote", "--heads", "--", REMOTE], timeout)
-        return any(row.split("\t")[-1] != self.ref for row in listed.text.splitlines())
+        return bool(refs_in(self.own.git(["ls-remote", "--heads", "--", REMOTE], timeout)).keys() - {self.ref})
 
 
 class _RemoteLanding(RemotePublisher):
