@@ -213,7 +213,7 @@ KINDS: Mapping[str, Convert] = {
         flag,
     ),
     **dict.fromkeys(("sink", "on_lost", "say", "grace", "inbox", "passed"), anything),
-}  # fmt: skip
+}  # a list of words  # fmt: skip
 
 
 #: Arguments for which None is a value: no bound.

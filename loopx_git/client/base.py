@@ -147,7 +147,7 @@ class BaseClient:
     def submit(
         self, commands: Sequence[Command], actor: Actor, *, dry_run: bool = False, words: str = "",
         publisher: Publisher | None = None,
-    ) -> SubmitResult:  # fmt: skip
+    ) -> SubmitResult:  # grouped by meaning  # fmt: skip
         """Publish a group of commands, all or nothing; the answer's `facts` has an entry for each.
 
         `publisher` replaces the ledger's own for this publication.
@@ -206,16 +206,14 @@ class BaseClient:
         snapshot = self.connection.ledger.snapshot(answer.tip)
         for facts in answer.facts:
             goal, todo = place_of(facts)
-            lease = snapshot.lease(goal, todo)
-            if lease is None or (lease.epoch, lease.holder) != (facts["epoch"], actor.name):
-                holder = None if lease is None else lease.holder
+            lease, former = snapshot.lease(goal, todo) or Lease(todo), facts["epoch"]
+            if (lease.epoch, lease.holder) != (former, actor.name):
                 raise NotYourClaim(
-                    f"{todo} was yours under epoch {facts['epoch']} and no longer is: "
-                    f"{holder or 'nobody'} holds it (epoch {lease.epoch if lease else 0})",
+                    f"{todo} was yours under epoch {former} and no longer is: "
+                    f"{lease.holder or 'nobody'} holds it (epoch {lease.epoch})",
                     hint=f"git loopx todo show {todo}",
-                    about={"todo_id": todo, "holder": holder, "epoch": lease.epoch if lease else 0,
-                           "former_epoch": facts["epoch"]},
-                )  # fmt: skip
+                    about={"todo_id": todo, "holder": lease.holder, "epoch": lease.epoch, "former_epoch": former},
+                )
 
     @property
     def notes(self) -> Sequence[str]:

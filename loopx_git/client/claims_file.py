@@ -40,15 +40,19 @@ def tip(home: str) -> str | None:
     return found if isinstance(found, str) and ids.OID.fullmatch(found) else None
 
 
+def place(folder: str) -> list[str | int]:
+    """What tells a folder from its copy."""
+    status = os.stat(folder)
+    return [os.path.realpath(folder), status.st_dev, status.st_ino]
+
+
 def session_at(path: str, place_of: str) -> str | None:
     """The session that `client.identity` stores at `path`, if it was made for this folder.
 
     The session of a copied clone belongs to the other clone.
     """
     known = load(path)
-    status = os.stat(place_of)
-    place = [os.path.realpath(place_of), status.st_dev, status.st_ino]
-    if known is None or known.get("place") != place or not isinstance(known.get("session"), str):
+    if known is None or known.get("place") != place(place_of) or not isinstance(known.get("session"), str):
         return None
     return str(known["session"])
 
@@ -105,17 +109,19 @@ def claims_at(snapshot: TreeSnapshot, clocks: Clocks) -> tuple[list[dict[str, An
                 if record.holder not in abandoned:
                     abandoned[record.holder] = abandoned_at(record.holder, snapshot, clocks)
                 lapses = abandoned[record.holder]
-            claims.append({
-                "todo": record.todo,
-                "title": todo.title,
-                "epoch": record.epoch,
-                "holder": record.holder,
-                "session": record.session,
-                "ttl_s": record.ttl_s,
-                "lapses_at": _seconds(lapses),
-                "late_at": _seconds(late_at(record)),
-                "tests": tests_of(todo.scope) if todo.scope else None,
-            })  # fmt: skip
+            claims.append(
+                {
+                    "todo": record.todo,
+                    "title": todo.title,
+                    "epoch": record.epoch,
+                    "holder": record.holder,
+                    "session": record.session,
+                    "ttl_s": record.ttl_s,
+                    "lapses_at": _seconds(lapses),
+                    "late_at": _seconds(late_at(record)),
+                    "tests": tests_of(todo.scope) if todo.scope else None,
+                }
+            )
     return claims, unreadable
 
 

@@ -33,7 +33,7 @@ KEYS: Mapping[str, Mapping[str, type]] = {
     },
     "run": {"on_exit": str},
     "validate": {"allow": list},
-}  # fmt: skip
+}  # a list of words  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

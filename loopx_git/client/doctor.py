@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,18 +42,25 @@ class Doctor:
 
     def run(self) -> list[Check]:
         """Every check's results, in a fixed order."""
-        checks: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
-            ("program", self._program), ("git", self._git), ("repository", self._repository),
-            ("location", self._location), ("remote", self._remote), ("reach", self._reach),
-            ("clock", self._clock), ("agent", self._agent), ("pending", self._pending), ("packing", self._packing),
-            ("state", self._state),
-        )  # fmt: skip
+        checks = (
+            self._program,
+            self._git,
+            self._repository,
+            self._location,
+            self._remote,
+            self._reach,
+            self._clock,
+            self._agent,
+            self._pending,
+            self._packing,
+            self._state,
+        )
         found: list[Check] = []
-        for name, check in checks:
+        for check in checks:
             try:
                 found += check()
             except LoopXError as error:
-                found.append(Check(name, "fail", error.message, error.hint))
+                found.append(Check(check.__name__.removeprefix("_"), "fail", error.message, error.hint))
         return found
 
     def _program(self) -> Iterator[Check]:
@@ -74,8 +81,8 @@ class Doctor:
         yield Check("repository", "ok", f"{repository.common_dir} ({kind}, {repository.object_format})")
         name, email = self._connection.committer
         if email == "loopx@localhost.invalid":
-            yield Check("repository", "warn", f"no git identity; commits are made as {name} <{email}>",
-                        "git config user.name NAME   and: git config user.email EMAIL")  # fmt: skip
+            text = f"no git identity; commits are made as {name} <{email}>"
+            yield Check("repository", "warn", text, "git config user.name NAME   and: git config user.email EMAIL")
 
     def _location(self) -> Iterator[Check]:
         settings = self._connection.settings
@@ -97,8 +104,8 @@ class Doctor:
         for what in ("url", "pushurl"):
             count = len(repository.values(f"remote.{settings.remote}.{what}"))
             if count > 1:
-                yield Check("remote", "warn", f"{settings.remote} has {count} values of {what}; the first is used",
-                            f"git remote get-url --all {settings.remote}")  # fmt: skip
+                text = f"{settings.remote} has {count} values of {what}; the first is used"
+                yield Check("remote", "warn", text, f"git remote get-url --all {settings.remote}")
 
     def _reach(self) -> Iterator[Check]:
         started = self._connection.overrides.clock.counting()
@@ -115,8 +122,8 @@ class Doctor:
         skew = self._connection.ledger.snapshot(tip).policy.claims_skew
         ahead = (newest - now).total_seconds()
         if ahead > skew:
-            yield Check("clock", "fail", f"the newest operation is dated {ahead:.0f} s in the future of this clock: "
-                        f"{format_time(newest)}; one of the clocks is wrong", "timedatectl status")  # fmt: skip
+            text = f"the newest operation is dated {ahead:.0f} s in the future of this clock: {format_time(newest)}"
+            yield Check("clock", "fail", f"{text}; one of the clocks is wrong", "timedatectl status")
         else:
             yield Check("clock", "ok", f"not behind the newest operation ({format_time(newest)})")
 
@@ -128,8 +135,8 @@ class Doctor:
             return
         peer = None if tip is None else self._connection.ledger.snapshot(tip).peer(settings.agent)
         if peer is None:
-            yield Check("agent", "fail", f"{settings.agent} ({settings.origins['agent']}) is not a registered peer",
-                        f"git loopx peer register {settings.agent}")  # fmt: skip
+            text = f"{settings.agent} ({settings.origins['agent']}) is not a registered peer"
+            yield Check("agent", "fail", text, f"git loopx peer register {settings.agent}")
         else:
             yield Check("agent", "ok", f"{peer.agent} ({settings.origins['agent']}), {peer.status.value}")
 
@@ -137,8 +144,8 @@ class Doctor:
         records = self._connection.ledger.pending
         for record in records:
             state = "landed, and its caller got no answer" if record.landed else "its outcome is open"
-            yield Check("pending", "warn", f"'{record.command}' by {record.agent} (pid {record.pid}): {state}",
-                        "run that same command again, or: git loopx sync")  # fmt: skip
+            text = f"'{record.command}' by {record.agent} (pid {record.pid}): {state}"
+            yield Check("pending", "warn", text, "run that same command again, or: git loopx sync")
         if not records:
             yield Check("pending", "ok", "no command is waiting for its outcome")
 
@@ -153,10 +160,11 @@ class Doctor:
         kept = [] if here else set_aside(path)
         if kept:
             copies = "1 damaged copy" if len(kept) == 1 else f"{len(kept)} damaged copies"
-            yield Check("packing", "warn", f"{copies} of coord.git set aside (the newest {KEPT} are kept): "
-                        f"{', '.join(kept)}",
-                        f"look at the newest: git -C {shlex.quote(kept[-1])} fsck   "
-                        "what nobody needs any more may be deleted")  # fmt: skip
+            text = f"{copies} of coord.git set aside (the newest {KEPT} are kept): {', '.join(kept)}"
+            hint = (
+                f"look at the newest: git -C {shlex.quote(kept[-1])} fsck   what nobody needs any more may be deleted"
+            )
+            yield Check("packing", "warn", text, hint)
 
     def _state(self) -> Iterator[Check]:
         from loopx_git.ledger.validation import check_state

@@ -34,7 +34,7 @@ class Goals(Namespace):
     def create(
         self, goal_id: str, *, title: str | None = None, claims: str | None = None, agent_id: str | None = None,
         dry_run: bool = False,
-    ) -> tuple[GoalView | None, bool]:  # fmt: skip
+    ) -> tuple[GoalView | None, bool]:  # grouped by meaning  # fmt: skip
         """Create a goal: (the goal, whether it is new). The goal is None in a dry run of a new one.
 
         Raises UsageError for an id or a mode of claims that is not valid, NotAllowed when the mode of a goal in use

@@ -123,7 +123,7 @@ class Heartbeat(Namespace):
     def suggest(
         self, *, goal_id: str | None = None, per_agent: int = 1, fresh: bool = False, offline: bool = False,
         agent_id: str | None = None,
-    ) -> tuple[list[Suggestion], Reading]:  # fmt: skip
+    ) -> tuple[list[Suggestion], Reading]:  # grouped by meaning  # fmt: skip
         """Which peer should take which todo. All suggestions can be claimed at once.
 
         With `agent_id`: what that peer can take, regardless of the others. Raises NotFound when there is no such
@@ -144,7 +144,7 @@ class Heartbeat(Namespace):
     def reclaim(
         self, *, take: bool = False, limit: int | None = None, goal_id: str | None = None,
         agent_id: str | None = None, session: str | None = None, dry_run: bool = False,
-    ) -> list[Reclaimed]:  # fmt: skip
+    ) -> list[Reclaimed]:  # grouped by meaning  # fmt: skip
         """Take over lapsed claims (`take`), or return their todos to the pool.
 
         Each reclaim counts an attempt; at the limit the todo needs a human. Soft claims of peers that are stale,

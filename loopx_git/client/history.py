@@ -48,7 +48,7 @@ class History(Namespace):
         self, *, limit: int | None = 50, todo_id: str | None = None, agent: str | None = None,
         goal_id: str | None = None, op: str | None = None, since: datetime | None = None, fresh: bool = False,
         offline: bool = False,
-    ) -> tuple[list[dict[str, Any]], Reading]:  # fmt: skip
+    ) -> tuple[list[dict[str, Any]], Reading]:  # grouped by meaning  # fmt: skip
         """Operations, newest first.
 
         An entry has commit, time, op, goal, todo, epoch, agent, session, prev, reason, and `changes`: each changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from loopx_git.client.claims_file import session_at
+from loopx_git.client.claims_file import place, session_at
 from loopx_git.client.config import Settings
 from loopx_git.core import ids
 from loopx_git.core.change import Actor
@@ -37,14 +37,12 @@ def session_of_loop(repository: Repository, loop: str, entropy: Callable[[int], 
 
 def _session_in(folder: str, place_of: str, agent: str, entropy: Callable[[int], bytes]) -> str:
     path = os.path.join(folder, f"{ids.check('agent', agent)}.json")
-    status = os.stat(place_of)
-    place = [os.path.realpath(place_of), status.st_dev, status.st_ino]
     known = _read(path, place_of)
     if known is not None:
         return known
     session = f"s-{entropy(8).hex()}"
     aside = f"{path}.{entropy(4).hex()}"
-    save(aside, {"place": place, "session": session})
+    save(aside, {"place": place(place_of), "session": session})
     try:
         # A link fails when another process of this agent was first: then its session is ours too.
         os.link(aside, path)

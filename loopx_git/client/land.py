@@ -56,7 +56,7 @@ def land(
     client: BaseClient, todo_id: str | None = None, *, to: str | None = None, rev: str = "HEAD",
     agent_id: str | None = None, session: str | None = None, epoch: int | None = None, note: str | None = None,
     need_check: bool = False, two_step: bool = False, verify: bool = True, sink: Sink = lambda chunk: None,
-) -> Landed:  # fmt: skip
+) -> Landed:  # grouped by meaning  # fmt: skip
     """Push `rev` to the branch `to` of the coordination remote and complete the todo, in one atomic push.
 
     The todo's own check and the user's pre-push hook run once, before. Raises NotYourClaim when the claim is lost,

@@ -73,12 +73,17 @@ def home_of(repository: Repository, remote: str) -> str:
     return os.path.realpath(path) if os.path.isabs(path) else path
 
 
+def network_home_of(repository: Repository, remote: str) -> str | None:
+    """The home of a remote that is reached over a network; None for a path and for this repository."""
+    home = home_of(repository, remote)
+    return home if home != HERE and "/" in home and not os.path.isabs(home) else None
+
+
 def check(repository: Repository, settings: Settings) -> Location | None:
     """The pin, if it agrees with the settings. Raises InvalidState with both places and the way out."""
     pin, home = load(repository), home_of(repository, settings.remote)
-    expected = settings.home
-    network = settings.remote != HERE and "/" in home and not os.path.isabs(home)
-    if expected is not None and network and home.lower() != expected.lower():
+    expected, network = settings.home, network_home_of(repository, settings.remote)
+    if expected is not None and network is not None and home.lower() != expected.lower():
         raise _elsewhere(
             repository,
             f"the remote {settings.remote!r} is {home}, and coordination lives at {expected}",

@@ -64,7 +64,7 @@ class Loops(Namespace):
     def claim(
         self, name: str, todo_id: str, *, goal_id: str | None = None, resume: bool = False, force: bool = False,
         reason: str | None = None, dry_run: bool = False,
-    ) -> LoopView:  # fmt: skip
+    ) -> LoopView:  # grouped by meaning  # fmt: skip
         """Claim a todo as the loop's task.
 
         `resume` moves the loop and its claim to this clone (epoch + 1). `force` takes the todo from its holder;
@@ -99,7 +99,7 @@ class Loops(Namespace):
     def tick(
         self, name: str, argv: Sequence[str], *, task: str | None = None, goal_id: str | None = None,
         resume: bool = False, grace: float = 10.0, inbox: Inbox | None = None,
-    ) -> Tick:  # fmt: skip
+    ) -> Tick:  # grouped by meaning  # fmt: skip
         """One tick: keep the task or find one, run `argv` on it, count the iteration, and release the task if it has
         ended.
 
@@ -120,7 +120,7 @@ class Loops(Namespace):
     def _status(
         self, name: str, status: LoopStatus, agent_id: str | None, dry_run: bool, *, approve: bool = False,
         reason: str | None = None,
-    ) -> LoopView:  # fmt: skip
+    ) -> LoopView:  # grouped by meaning  # fmt: skip
         command = SetLoopStatus(name, status, approve, reason)
         _, snapshot = self._publish(command, f"loop {status} {name}", agent_id, dry_run=dry_run)
         return loop_view(self._client, snapshot, name)

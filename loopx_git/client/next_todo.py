@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from loopx_git.core.todo import Todo
     from loopx_git.ledger.snapshot import TreeSnapshot
 
-#: How many of the best todos are looked at: as many as there are agents, between these bounds, so that agents
-#: that look at the same moment can part.
+#: As many todos are looked at as there are agents, between these bounds.
 FEW_MIN, FEW_MAX = 4, 32
 
 
@@ -83,20 +82,18 @@ def next_todo(
         snapshot = client.snapshot(reading)
         goals = resolve.goals(snapshot, how.get("goal_id"))
         peer = peer_of(snapshot, actor, client)
-        few = min(FEW_MAX, max(FEW_MIN, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
         without = () if before is None else before.without
-        most = few if limit == 1 else len(snapshot.all_ids())
+        most = few(snapshot) if limit == 1 else len(snapshot.all_ids())
         fits, skipped = fitting(snapshot, goals, peer, actor, client.clocks(), most, without, statuses)
         if not fits and reading.age > 0 and not offline:
             reading = client.read(fresh=True)
             continue
         if not fits:
             raise _nothing(skipped, tries)
-        drawn = contended(fits, len(lost), actor.name)
-        todo = drawn[int(client.connection.overrides.jitter() * len(drawn))] if claim is not None else fits[0]
         if claim is None:
             views = [client.view(snapshot, one.goal, one.id) for one in fits[:limit]]
             return Picked(views[0], skipped, (), 0, reading, views, len(fits) - len(views))
+        todo = drawn(client, fits, len(lost), actor)
         if before is not None and not before.ready(client.view(snapshot, todo.goal, todo.id)):
             continue
         tries += 1
@@ -119,6 +116,17 @@ def next_todo(
             reading = client.read_known()
             continue
         return Picked(view, skipped, lost, tries, reading)
+
+
+def few(snapshot: TreeSnapshot) -> int:
+    """How many of the best todos are looked at, so that agents that look at the same moment can part."""
+    return min(FEW_MAX, max(FEW_MIN, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
+
+
+def drawn(client: BaseClient, fits: Sequence[Todo], lost: int, actor: Actor) -> Todo:
+    """One of the best of `fits`, by chance; of more of them after `lost` lost races."""
+    among = contended(fits, lost, actor.name)
+    return among[int(client.connection.overrides.jitter() * len(among))]
 
 
 def free_for(client: BaseClient, tip: str, paths: Sequence[str]) -> tuple[Todo, int, bool] | None:

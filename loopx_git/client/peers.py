@@ -22,7 +22,7 @@ class Peers(Namespace):
     def register(
         self, agent: str, *, kind: str | None = None, capabilities: Sequence[str] | None = None, new: bool = False,
         agent_id: str | None = None, dry_run: bool = False,
-    ) -> tuple[Peer | None, bool]:  # fmt: skip
+    ) -> tuple[Peer | None, bool]:  # grouped by meaning  # fmt: skip
         """Register a peer, or change one (None leaves kind or capabilities as they are).
 
         Returns (the peer, whether it is new); the peer is None in a dry run of a new one. Raises UsageError for a

@@ -27,11 +27,11 @@ _CUSTOM = "refs/loopx/probe-"
 _RECIPE = (
     "protect the coordination branch: allow pushes, forbid force-pushes and deletion (a branch rule of the host; on "
     "a bare repository: git config receive.denyNonFastForwards true   and: git config receive.denyDeletes true)"
-)  # fmt: skip
+)
 _RECIPE_BESIDE = (
     "rules that forbid force-pushes and deletion are for branches: git config loopx.ref refs/heads/loopx/coord   or "
     "use our receive hook on the server: git loopx receive-check -h"
-)  # fmt: skip
+)
 
 
 class Probe:
@@ -114,7 +114,7 @@ class Probe:
         if self._at(self._ref) != first:
             if pushed.code == 0:
                 yield Check("create", "fail", f"{self._ref} was taken and is not shown: no client could read it",
-                            "git config loopx.ref REF   (one that the remote shows)")  # fmt: skip
+                            "git config loopx.ref REF   (one that the remote shows)")  # a row  # fmt: skip
                 return
             said = classify(pushed, self._ref).said or pushed.complaint
             allow = f"{self._beside}* and the coordination ref"
@@ -125,13 +125,13 @@ class Probe:
         yield Check("create", "ok", f"a {self._kind} can be made, {self._beside}* ({took * 1000:.0f} ms)")
         self._push(f"--force-with-lease={self._ref}:{first}", f"{second}:{self._ref}")
         yield _verdict("fast-forward", self._at(self._ref) == second, "a fast-forward passes",
-                            "a fast-forward is refused", "allow pushes to the coordination ref")  # fmt: skip
+                            "a fast-forward is refused", "allow pushes to the coordination ref")  # a row  # fmt: skip
         self._push(f"--force-with-lease={self._ref}:{first}", f"{rival}:{self._ref}")
         self._push(f"--force-with-lease={self._ref}:", f"{other}:{self._ref}")
         yield _verdict("compare-and-swap", self._at(self._ref) == second,
                             "a push that expects another tip is refused",
                             "A PUSH THAT EXPECTS ANOTHER TIP PASSES: claims are not safe on this remote",
-                            "use another remote: git config loopx.remote NAME")  # fmt: skip
+                            "use another remote: git config loopx.remote NAME")  # a row  # fmt: skip
         yield self._atomic(first, second)
         yield from self._harm(first, second)
         if not self._branch:
@@ -139,7 +139,7 @@ class Probe:
         self._push(f"{first}:{self._custom}")
         yield _verdict("custom ref", self._at(self._custom) == first, "refs beside branches can be made",
                        "refs beside branches are not taken or not shown: the coordination ref must be a branch", "",
-                       "warn")  # fmt: skip
+                       "warn")  # a row  # fmt: skip
 
     def _atomic(self, first: str, second: str) -> Check:
         """One ref that could be made and one whose lease is wrong: nothing must move."""
@@ -148,16 +148,16 @@ class Probe:
         return _verdict("atomic", self._at(self._second) is None and self._at(self._ref) == second,
                         "several refs move together or not at all: land is safe",
                         "several refs do not move as one: land cannot be used here",
-                        "land needs --atomic; complete and merge one after the other", "warn")  # fmt: skip
+                        "land needs --atomic; complete and merge one after the other", "warn")  # a row  # fmt: skip
 
     def _harm(self, first: str, second: str) -> Iterator[Check]:
         """What the remote should refuse: going back, and deletion."""
         self._push("--force", f"{first}:{self._ref}")
         yield _verdict("force", self._at(self._ref) == second, "a forced push is refused",
-                       "a forced push passes: history can be rewritten", self._recipe, "warn")  # fmt: skip
+                       "a forced push passes: history can be rewritten", self._recipe, "warn")  # a row  # fmt: skip
         self._push(f":{self._ref}")
         yield _verdict("delete", self._at(self._ref) is not None, f"a {self._kind} cannot be deleted",
-                       f"a {self._kind} can be deleted", self._recipe, "warn")  # fmt: skip
+                       f"a {self._kind} can be deleted", self._recipe, "warn")  # a row  # fmt: skip
 
     def _clean(self) -> Iterator[Check]:
         refs = (self._ref, self._second, self._custom)
@@ -172,10 +172,10 @@ class Probe:
                 left.append(ref)
         if looked.code and left:
             yield Check("clean-up", "warn", f"what may be left behind there: {', '.join(left)}",
-                        f"git ls-remote {self._remote}")  # fmt: skip
+                        f"git ls-remote {self._remote}")  # a row  # fmt: skip
         elif left:
             yield Check("clean-up", "warn", f"the remote lets nothing be deleted; left behind: {', '.join(left)}",
-                        "its administrator may remove that ref")  # fmt: skip
+                        "its administrator may remove that ref")  # a row  # fmt: skip
 
 
 def _verdict(name: str, holds: bool, good: str, bad: str, command: str, level: str = "fail") -> Check:

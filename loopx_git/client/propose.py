@@ -52,10 +52,15 @@ class Proposal:
     def as_json(self) -> dict[str, Any]:
         """The JSON of the command line."""
         shown = [
-            {"path": edit.path, "todo": edit.todo, "refused": edit.refused or None, "held": edit.held,
-             "operations": len(edit.commands)}
+            {
+                "path": edit.path,
+                "todo": edit.todo,
+                "refused": edit.refused or None,
+                "held": edit.held,
+                "operations": len(edit.commands),
+            }
             for edit in self.edits
-        ]  # fmt: skip
+        ]
         return {"branch": self.ref, "tip": self.tip, "edits": shown, "ok": not self.refused}
 
 
@@ -80,15 +85,13 @@ class Proposals(Namespace):
 
     def edit(
         self, branch: str, todo_id: str, *, status: str | None = None, note: str | None = None, **fields: Any
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Edit a todo on the branch; `fields` as `todo.update` takes them. Facts: branch, commit, todo.
 
         Raises NotFound when there is no such todo, UsageError for a field that is not valid.
         """
-        command = OnTodo(
-            Operation.UPDATE, todo_id, force=True, reason="proposed", status=status, note=note, fields=fields,
-            renewals=(),
-        )  # fmt: skip
+        asked: dict[str, Any] = {"status": status, "note": note, "fields": fields}
+        command = OnTodo(Operation.UPDATE, todo_id, force=True, reason="proposed", renewals=(), **asked)
         return self._write(branch, command, f"propose an edit of {todo_id}")
 
     def show(self, branch: str) -> Proposal:

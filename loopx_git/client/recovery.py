@@ -40,8 +40,8 @@ def accept(client: BaseClient, tip: str, reason: str) -> None:
         for fault in ledger.faults(tip, FIRST_CHECK):
             raise fault.error()
         root = ledger.root(tip)
-        line = {"at": format_time(client.clocks().now), "from": known, "to": tip, "reason": reason,
-                "by": connection.actor().name, "ledger": root}  # fmt: skip
+        at, by = format_time(client.clocks().now), connection.actor().name
+        line = {"at": at, "from": known, "to": tip, "reason": reason, "by": by, "ledger": root}
         path = os.path.join(home, "accepted.log")
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -86,14 +86,13 @@ def publish(client: BaseClient) -> dict[str, Any]:
                 raise not_taken("the remote", pushed)
         publisher.accept(local)
         connection.store_pin(pin.ledger)
-    home = location.home_of(repository, settings.remote)
-    network = home if "/" in home and not os.path.isabs(home) else None
+    home = location.network_home_of(repository, settings.remote)
     return {
         "remote": settings.remote,
         "ref": pin.ref,
         "ledger": pin.ledger,
         "tip": local,
-        "config": dump_file(settings.remote, pin.ref, pin.ledger, network),
+        "config": dump_file(settings.remote, pin.ref, pin.ledger, home),
     }
 
 

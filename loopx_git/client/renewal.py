@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 
 def renew(
-    client: BaseClient, lease_id: str, *, ttl: Ttl = UNSET, agent_id: str | None = None,
-    session: str | None = None,
-) -> SubmitResult:  # fmt: skip
+    client: BaseClient, lease_id: str, *, ttl: Ttl = UNSET, agent_id: str | None = None, session: str | None = None
+) -> SubmitResult:
     """Renew a lease by its name (todo@epoch, or the todo alone).
 
     `ttl` is in seconds, None for no bound, "unset" for no change. Raises NotYourClaim when the session does not hold

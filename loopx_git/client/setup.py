@@ -9,7 +9,7 @@ from typing import Any
 from loopx_git.client.arguments import checked
 from loopx_git.client.base import Namespace
 from loopx_git.client.config import FILE, HERE, dump_file, load_file
-from loopx_git.client.location import home_of
+from loopx_git.client.location import network_home_of
 from loopx_git.core.commands import Init
 from loopx_git.errors import InvalidState
 from loopx_git.store.lock import write_file
@@ -47,9 +47,8 @@ class Setup(Namespace):
         if answer.tip is None:
             return Initialised("", settings.ref, _remote(settings.remote), created, "none", "")
         root = ledger.root(answer.tip)
-        home = home_of(connection.repository, settings.remote)
-        network = home if settings.remote != HERE and "/" in home and not os.path.isabs(home) else None
-        text = dump_file(settings.remote, settings.ref, root, network)
+        home = network_home_of(connection.repository, settings.remote)
+        text = dump_file(settings.remote, settings.ref, root, home)
         config = "none"
         if text_path is not None:
             config = self._write_config(text_path, text, root, dry_run=dry_run)

@@ -61,16 +61,22 @@ def supervise(
     """
     lease, mark = view.lease.lease, client.connection.overrides.entropy(16).hex()
     clock, kill_at, told = client.connection.overrides.clock, float("inf"), None
+    look = max(1.0, client.connection.settings.max_age)
     renewer = LeaseRenewer(
-        client, lease, session=session, look=max(1.0, client.connection.settings.max_age),
-        on_lost=lambda error: inbox.put(("lost", error)),
-    )  # fmt: skip
+        client, lease, session=session, look=look, on_lost=lambda error: inbox.put(("lost", error))
+    )
     with _todo_file(client, view) as file:
         env = {
-            **client.connection.env, **variables, "LOOPX_RUN": mark, "LOOPX_TODO_FILE": file,
-            "LOOPX_TODO": view.id, "LOOPX_GOAL": view.todo.goal, "LOOPX_AGENT": lease.holder or "",
-            "LOOPX_SESSION": session, "LOOPX_EPOCH": str(lease.epoch),
-        }  # fmt: skip
+            **client.connection.env,
+            **variables,
+            "LOOPX_RUN": mark,
+            "LOOPX_TODO_FILE": file,
+            "LOOPX_TODO": view.id,
+            "LOOPX_GOAL": view.todo.goal,
+            "LOOPX_AGENT": lease.holder or "",
+            "LOOPX_SESSION": session,
+            "LOOPX_EPOCH": str(lease.epoch),
+        }
         child = ProcessGroup(argv, cwd=cwd, env=env, events=inbox, grace=grace, mark=f"LOOPX_RUN={mark}", keep=keep)
         renewer.start()
         try:

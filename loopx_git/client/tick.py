@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loopx_git.client.loop_state import LoopView, claim_task, loop_actor, loop_view
+from loopx_git.client.next_todo import drawn, few
 from loopx_git.client.supervise import Inbox, supervise
 from loopx_git.client.worktree import must_exist
 from loopx_git.core import resolve
@@ -17,9 +18,9 @@ from loopx_git.core.change import Actor
 from loopx_git.core.claim import is_held
 from loopx_git.core.commands import ClaimTask, CountTick
 from loopx_git.core.loop import LoopStatus, is_over
-from loopx_git.core.peer import Peer, PeerStatus
+from loopx_git.core.peer import Peer
 from loopx_git.core.plan_loop import check_home, owns, tracked
-from loopx_git.core.query import contended, fitting
+from loopx_git.core.query import fitting
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotYourClaim, UsageError
 from loopx_git.store.lock import locked
 
@@ -56,9 +57,16 @@ class Tick:
 
 
 def tick(
-    client: BaseClient, name: str, argv: Sequence[str], *, task: str | None, goal_id: str | None, resume: bool,
-    grace: float, inbox: Inbox | None,
-) -> Tick:  # fmt: skip
+    client: BaseClient,
+    name: str,
+    argv: Sequence[str],
+    *,
+    task: str | None,
+    goal_id: str | None,
+    resume: bool,
+    grace: float,
+    inbox: Inbox | None,
+) -> Tick:
     """Carry out one tick; see `client.loop.tick`.
 
     A clone runs one tick of a loop at a time. The command inherits the lock, so the next tick cannot begin while the
@@ -142,11 +150,9 @@ class _TickRun:
         goals = resolve.goals(snapshot, goal_id)
         clocks = client.clocks()
         peer = snapshot.peer(self.actor.name) or Peer(self.actor.name, clocks.now, self.actor.name)
-        few = min(32, max(4, sum(1 for one in snapshot.peers() if one.status is PeerStatus.ACTIVE)))
-        fits, skipped = fitting(snapshot, goals, peer, self.actor, clocks, few)
+        fits, skipped = fitting(snapshot, goals, peer, self.actor, clocks, few(snapshot))
         if fits:
-            drawn = contended(fits, 0, self.actor.name)
-            return drawn[int(client.connection.overrides.jitter() * len(drawn))].id
+            return drawn(client, fits, 0, self.actor).id
         words = "; ".join(item.why for item in skipped[:3]) or "there is no todo"
         taken = any(
             is_held(lease, snapshot, clocks) and lease.holder != self.actor.name
@@ -169,13 +175,19 @@ class _TickRun:
         view = client.view(snapshot, snapshot.goals_of(lease.todo)[0], lease.todo)
         session = self.actor.session or ""
         status, renewer, told = supervise(
-            client, self.argv, view, session=session, cwd=client.connection.repository.cwd, inbox=self.inbox,
-            grace=self.grace, keep=(self.handle,), variables={"LOOPX_LOOP": name},
-        )  # fmt: skip
+            client,
+            self.argv,
+            view,
+            session=session,
+            cwd=client.connection.repository.cwd,
+            inbox=self.inbox,
+            grace=self.grace,
+            keep=(self.handle,),
+            variables={"LOOPX_LOOP": name},
+        )
         released = self._count(loop.iterations + 1)
         renewer.checkpoint()
-        return Tick(_shown(client, name), task=lease.todo, status=status, released=released,
-                    told=told)  # fmt: skip
+        return Tick(_shown(client, name), task=lease.todo, status=status, released=released, told=told)
 
     def _count(self, iteration: int) -> str | None:
         """Count the iteration, and let go of the task in the same commit if it is over; what was let go of."""

@@ -110,7 +110,7 @@ class TodoReads(Namespace):
         label: Sequence[str] = (), holder: str | None = None, text: str | None = None, waiting: bool = False,
         blocked: bool = False, archived: bool = False, limit: int | None = None, fresh: bool = False,
         offline: bool = False, agent_id: str | None = None, session: str | None = None,
-    ) -> TodoList:  # fmt: skip
+    ) -> TodoList:  # grouped by meaning  # fmt: skip
         """Todos of one goal or of all goals, by priority, then age. Without `status`: those that have not ended.
 
         `ready`: todos that the agent could claim now (no agent is set: that any agent could claim). `holder`: todos

@@ -36,7 +36,7 @@ class Todos(TodoReads):
         body: str = "", scope: Sequence[str] = (), requires: Sequence[str] = (), excluded: Sequence[str] = (),
         depends_on: Sequence[str] = (), labels: Sequence[str] = (), resume_after: datetime | None = None,
         branch: str | None = None, validate: Sequence[str] = (), agent_id: str | None = None, dry_run: bool = False,
-    ) -> TodoView:  # fmt: skip
+    ) -> TodoView:  # grouped by meaning  # fmt: skip
         """Add an open todo without a claim. `validate` is a command as a list of words.
 
         Raises UsageError for a value that is not valid, NotAllowed when the alias is taken, the goal is closed, or

@@ -45,9 +45,8 @@ def validate(
             about=about,
         )
     repository = client.connection.repository
-    env = {**client.connection.env, "LOOPX_TODO": lease.todo, "LOOPX_EPOCH": str(lease.epoch),
-           "LOOPX_AGENT": actor.name}  # fmt: skip
-    folder = repository.top or repository.cwd
+    claim = {"LOOPX_TODO": lease.todo, "LOOPX_EPOCH": str(lease.epoch), "LOOPX_AGENT": actor.name}
+    folder, env = repository.top or repository.cwd, {**client.connection.env, **claim}
     with LeaseRenewer(client, lease, session=actor.session) as renewer:
         done = watched(argv, cwd=folder, env=env, timeout=timeout, tick=renewer.checkpoint, sink=sink)
     client.connection.begin_again()

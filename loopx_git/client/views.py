@@ -183,7 +183,7 @@ class TodoView:
         for name in (
             "unchanged", "former", "handover", "warnings", "dry_run", "found", "losses", "released", "goes_on",
             "without_claim",
-        ):  # fmt: skip
+        ):  # a list of words  # fmt: skip
             if self.facts.get(name):
                 shown[name] = self.facts[name]
         if self.lease.news:

@@ -252,7 +252,7 @@ class Worktrees:
     def __init__(
         self, client: BaseClient, program: str, *, branch: bool, worktree: bool, passed: dict[str, UnusableWorktree],
         say: Callable[[str], None],
-    ) -> None:  # fmt: skip
+    ) -> None:  # grouped by meaning  # fmt: skip
         self._client, self._program, self._say = client, program, say
         self._branch, self._worktree = branch, worktree
         self.passed = passed

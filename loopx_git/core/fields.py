@@ -104,7 +104,7 @@ CHECKS: Mapping[str, Callable[[Any], str | None]] = {
 EDITABLE = (
     "title", "body", "alias", "priority", "scope", "requires", "excluded", "depends_on", "labels",
     "resume_after", "validate", "branch",
-)  # fmt: skip
+)  # a list of words  # fmt: skip
 
 
 def why_bad(field: str, value: Any) -> str | None:

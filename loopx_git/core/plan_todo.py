@@ -140,7 +140,7 @@ class _Grant:
     def __init__(
         self, snapshot: Snapshot, command: OnTodo, actor: Actor, clocks: Clocks, request: str,
         todo: Todo, lease: Lease, row: Row,
-    ) -> None:  # fmt: skip
+    ) -> None:  # grouped by meaning  # fmt: skip
         self.snapshot, self.command, self.actor = snapshot, command, actor
         self.clocks, self.request, self.row = clocks, request, row
         self.before, self.todo = todo, todo

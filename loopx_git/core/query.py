@@ -100,7 +100,7 @@ def loads(snapshot: Snapshot, clocks: Clocks) -> Mapping[str, set[str]]:
 def fitting(
     snapshot: Snapshot, goals: Sequence[str], peer: Peer, actor: Actor, clocks: Clocks, few: int,
     without: Container[str] = (), statuses: Container[str] = (),
-) -> tuple[list[Todo], list[Skipped]]:  # fmt: skip
+) -> tuple[list[Todo], list[Skipped]]:  # grouped by meaning  # fmt: skip
     """The best `few` todos that the peer could claim at this moment, and what was passed over on the way.
     `statuses` narrows it to some of the statuses.
 

@@ -117,19 +117,20 @@ def _full_id(snapshot: Snapshot, given: str) -> str:
 def _not_found(snapshot: Snapshot, given: str) -> NotFound:
     """Nothing is called so: explain a prefix that is too short, or name the alias that was probably meant."""
     short = _SHORT_PREFIX.fullmatch(given)
-    begun = [] if short is None else [
-        found
+    digits = [] if short is None else [short[1]]
+    if digits and len(digits[0]) == 1:
         # The folders of a ledger are named by two digits: one digit is looked up as every pair that it begins.
-        for digits in ([short[1]] if len(short[1]) > 1 else [short[1] + digit for digit in "0123456789abcdef"])
-        for found in snapshot.ids_with_prefix(digits)
-    ]  # fmt: skip
+        digits = [digits[0] + digit for digit in "0123456789abcdef"]
+    begun = [found for prefix in digits for found in snapshot.ids_with_prefix(prefix)]
     if begun:
+        hint = "give 4 digits of the id or more: git loopx todo list"
+        if len(begun) == 1:
+            hint = f"git loopx todo show {begun[0].removeprefix('todo_')}"
         return NotFound(
             f"there is no todo {given!r}: no alias has this spelling, and a prefix of an id has 4 hex digits or more",
-            hint=f"git loopx todo show {begun[0].removeprefix('todo_')}" if len(begun) == 1
-            else "give 4 digits of the id or more: git loopx todo list",
+            hint=hint,
             about={"candidates": begun[:20]},
-        )  # fmt: skip
+        )
     near = _nearest_alias(snapshot, given)
     if near is None:
         return NotFound(f"there is no todo {given!r}", hint="git loopx todo list")

@@ -213,7 +213,7 @@ REASONS: Mapping[str, Reason] = {
     "ended_but_held": Reason(
         16, "{todo} is {status} and yet its lease names {holder} as holder", "git loopx verify"
     ),
-}  # fmt: skip
+}  # a list of words  # fmt: skip
 
 _OPEN = frozenset({Status.OPEN})
 _READY = frozenset({Status.OPEN, Status.IN_PROGRESS})
@@ -262,14 +262,14 @@ _FORCED_END = (_E.END, _E.FENCE)
 def _grant(
     operations: Iterable[Operation], statuses: frozenset[Status], holds: frozenset[HoldState],
     effects: tuple[Effect, ...], forced: bool | None = None,
-) -> Row:  # fmt: skip
+) -> Row:  # grouped by meaning  # fmt: skip
     return Row(frozenset(operations), statuses, holds, forced, Verdict.GRANT, effects)
 
 
 def _answer(
     operations: Iterable[Operation], statuses: frozenset[Status], holds: frozenset[HoldState],
     reason: str, forced: bool | None = None,
-) -> Row:  # fmt: skip
+) -> Row:  # grouped by meaning  # fmt: skip
     verdict = Verdict.REFUSE if REASONS[reason].code else Verdict.NOTHING
     return Row(frozenset(operations), statuses, holds, forced, verdict, (), reason)
 

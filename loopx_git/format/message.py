@@ -19,7 +19,7 @@ TRAILERS: dict[str, bool] = {
     "Op": True, "Goal": False, "Todo": False, "Epoch": False, "Agent": True, "Session": False,
     "Prev": False, "Reason": False, "Code": False, "Renew": False, "Request": True, "Nonce": True,
     "Version": True,
-}  # fmt: skip
+}  # a list of words  # fmt: skip
 #: Longest message in bytes that is read (a renewal of 1,000 claims has about 25,000).
 SIZE_MAX = 65536
 _LINE = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.*)")

@@ -37,7 +37,7 @@ class Adoption:
 def plan_adoption(
     before: TreeSnapshot, foreign: Tree, changed: Sequence[str], actor: Actor, clocks: Clocks, request: str,
     *, discard: bool = False,
-) -> Adoption:  # fmt: skip
+) -> Adoption:  # grouped by meaning  # fmt: skip
     """Plan on the last good state `before`; `changed` lists the paths in which the tree `foreign` differs from it.
 
     Each edit is planned as the ordinary operation that would have made it, on the result of the edit before. An edit

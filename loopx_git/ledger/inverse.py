@@ -246,12 +246,14 @@ class _OneTodo:
         return {"successor": name, "successor_title": made.title}, made.created_at
 
 
-def _plain(operation: Operation) -> Callable[[Step], Decided]:
-    """An operation that leaves no more than its effect on the todo."""
+def _plain(
+    operation: Operation, own: Callable[[_OneTodo], datetime | None] = lambda one: None
+) -> Callable[[Step], Decided]:
+    """An operation that leaves no more than its effect on the todo; `own` is the time that it writes itself."""
 
     def inverse(step: Step) -> Decided:
         one = _OneTodo.of(step)
-        return one.command(operation), one.clocks()
+        return one.command(operation), one.clocks(own(one))
 
     return inverse
 
@@ -311,11 +313,6 @@ def _supersede(step: Step) -> Decided:
     return one.command(Operation.SUPERSEDE, **successor), clocks if made is None else replace(clocks, now=made)
 
 
-def _transfer(step: Step) -> Decided:
-    one = _OneTodo.of(step)
-    return one.command(Operation.TRANSFER), one.clocks(one.lease_new.acquired_at)
-
-
 def _soft(step: Step) -> Decided:
     one, agent = _OneTodo.of(step), step.message.agent
     gone = [name for name in one.old.soft_claims if name not in one.new.soft_claims]
@@ -327,11 +324,6 @@ def _soft(step: Step) -> Decided:
         return one.command(Operation.SOFT), clocks
     # As with a release: to which status the last one leaves it is its own choice.
     return one.command(Operation.UNSOFT, status=one.new.status.value), clocks
-
-
-def _reclaim(step: Step) -> Decided:
-    one = _OneTodo.of(step)
-    return one.command(Operation.RECLAIM), one.clocks(step.soon.now)
 
 
 def _unknown(step: Step) -> Decided:
@@ -362,10 +354,10 @@ INVERSES: Mapping[Op, Callable[[Step], Decided]] = {
     Op.SUPERSEDE: _supersede,
     Op.REOPEN: _plain(Operation.REOPEN),
     Op.CANCEL: _plain(Operation.CANCEL),
-    Op.TRANSFER: _transfer,
+    Op.TRANSFER: _plain(Operation.TRANSFER, lambda one: one.lease_new.acquired_at),
     Op.ARCHIVE: _plain(Operation.ARCHIVE),
     Op.SOFT: _soft,
     Op.LOOP: _loop,
-    Op.RECLAIM: _reclaim,
+    Op.RECLAIM: _plain(Operation.RECLAIM, lambda one: one.step.soon.now),
     Op.ADOPT: _unknown,
 }

@@ -7,7 +7,8 @@ commits. Every changed path becomes an edit, with its commands or its refusal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.fields import EDITABLE
@@ -127,16 +128,12 @@ def _updated(old: Todo, new: Todo, path: str, reason: str, holder: str | None) -
     notes = [note.text for note in new.notes[len(old.notes) :]]
     if not (status or fields or notes):
         return ManualEdit(path, old.id, held=holder)
-    commands = []
-    for number in range(max(1, len(notes))):
-        commands.append(
-            OnTodo(
-                Operation.UPDATE, old.id, old.goal, force=True, reason=reason, renewals=(),
-                status=status if number == 0 else None, fields=fields if number == 0 else {},
-                note=notes[number] if notes else None,
-            )
-        )  # fmt: skip
-    return ManualEdit(path, old.id, tuple(commands), held=holder)
+    operator: dict[str, Any] = {"force": True, "reason": reason, "renewals": ()}
+    first = OnTodo(Operation.UPDATE, old.id, old.goal, status=status, fields=fields, **operator)
+    if notes:
+        first = replace(first, note=notes[0])
+    rest = (replace(first, status=None, fields={}, note=note) for note in notes[1:])
+    return ManualEdit(path, old.id, (first, *rest), held=holder)
 
 
 def _transition(old: Todo, new: Todo) -> str:

@@ -61,7 +61,7 @@ def check_step(
 def check_adoption(
     before: TreeSnapshot, foreign: Tree, after: TreeSnapshot, changed: tuple[Sequence[str], Sequence[str]],
     message: Message, committed_at: datetime,
-) -> Finding | None:  # fmt: skip
+) -> Finding | None:  # grouped by meaning  # fmt: skip
     """None when `after` is the last good state `before` plus the edits of `foreign` that the rules allow; else a
     finding.
 

@@ -34,7 +34,7 @@ class LoopXClient(Client):
         self, folder: str | os.PathLike[str] = ".", *, agent: str | None = None, session: str | None = None,
         remote: str | None = None, ref: str | None = None, timeout: float | None = None,
         env: Mapping[str, str] | None = None, **settings: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:  # grouped by meaning  # fmt: skip
         given = converted({"agent": agent, "session": session, "remote": remote, "ref": ref})
         flags = {**given, "timeout": timeout}
         super().__init__(folder, dict(os.environ) if env is None else env, flags, **settings)

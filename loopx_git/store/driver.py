@@ -370,9 +370,8 @@ class Driver:
 
 def facts_of(change: ChangeSet) -> Facts:
     """The facts that answer the caller of a change set, in plain values; the pending record keeps them."""
-    return {
-        **change.facts, "op": change.op.value, "todo": change.todo, "goal": change.goal, "epoch": change.epoch,
-    }  # fmt: skip
+    said = Facts(op=change.op.value, todo=change.todo, goal=change.goal, epoch=change.epoch)
+    return {**change.facts, **said}
 
 
 def author_of(actor: Actor, committer: Signature) -> Signature:

@@ -15,13 +15,13 @@ LOCAL = frozenset({
     "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY",
     "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REFERENCE_BACKEND", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
-})  # fmt: skip
+})  # a list of words  # fmt: skip
 #: What changes how git reads our paths and writes what we parse. A person sets them for the commands that they type;
 #: no git that we start gets them.
 BENDING = frozenset({
     "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_EXTERNAL_DIFF",
     "GIT_DIFF_OPTS", "GIT_ATTR_SOURCE",
-})  # fmt: skip
+})  # a list of words  # fmt: skip
 _NUMBERED = re.compile(r"GIT_CONFIG_(KEY|VALUE)_[0-9]+")
 #: Pinned for every call: no prompts (an agent has no terminal), no replace refs (what is stored is what
 #: is read), no lazy fetches, messages in one language, and the formats of a repository that is made (an older git

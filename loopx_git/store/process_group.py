@@ -30,7 +30,7 @@ class ProcessGroup:
     def __init__(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], events: queue.SimpleQueue[tuple[str, object]],
         grace: float, mark: str, keep: Sequence[int] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:  # grouped by meaning  # fmt: skip
         self.events, self._mark = events, mark.encode()
         self.status: int | None = None
         self._terminal = _terminal()

@@ -113,10 +113,8 @@ def unreadable(done: Finished) -> Fetched:
         return Fetched(error=said)
     if _THROTTLED.search(err):
         return Fetched(error=said, throttled=True, retry_after=_seconds(err))
-    lasting = done.code == 127 or _FORBIDDEN.search(err) is not None or (
-        _nothing_sent(err) and not _passing(err)
-    )  # fmt: skip
-    return Fetched(error=said, lasting=lasting)
+    hopeless = _nothing_sent(err) and not _passing(err)
+    return Fetched(error=said, lasting=done.code == 127 or _FORBIDDEN.search(err) is not None or hopeless)
 
 
 def refs_in(listed: Finished) -> dict[str, str]:

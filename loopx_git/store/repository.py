@@ -31,7 +31,7 @@ _PINNED = (
     "-c", "transfer.credentialsInUrl=allow",
     "-c", "protocol.ext.allow=never",
     "-c", "protocol.fd.allow=never",
-)  # fmt: skip
+)  # a list of words  # fmt: skip
 #: How a ref is pushed: no hook of the user's has a say about coordination. The lease and the refs follow.
 PUSH = ("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags")
 _REMOTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}", re.ASCII)
@@ -279,8 +279,8 @@ def open_repository(folder: str, env: Mapping[str, str]) -> Repository:
     """The repository that contains `folder`. Raises NotInitialised, with the next command, when there is none."""
     if not os.path.isdir(folder):
         raise UsageError(f"there is no folder {folder!r}", hint="-C DIR takes an existing folder")
-    args = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-object-format",
-            "--is-inside-work-tree", "--show-toplevel"]  # fmt: skip
+    wanted = ("--git-dir", "--git-common-dir", "--show-object-format", "--is-inside-work-tree", "--show-toplevel")
+    args = ["rev-parse", "--path-format=absolute", *wanted]
     done = git(args, cwd=folder, env=env, timeout=LOCAL_TIMEOUT)
     lines = done.text.split("\n")
     if len(lines) < 5 or lines[3] not in ("true", "false"):

@@ -57,8 +57,8 @@ class Verifier:
             for path, text in zip(paths, (self.signers, signature), strict=True):
                 with open(path, "wb") as file:
                     file.write(text)
-            argv = ["ssh-keygen", "-Y", "verify", "-f", paths[0], "-I", agent, "-n", _NAMESPACE, "-s", paths[1],
-                    f"-Overify-time={at.astimezone(UTC):%Y%m%d%H%M%S}"]  # fmt: skip
+            argv = ["ssh-keygen", "-Y", "verify", "-f", paths[0], "-I", agent, "-n", _NAMESPACE, "-s", paths[1]]
+            argv.append(f"-Overify-time={at.astimezone(UTC):%Y%m%d%H%M%S}")
             done = run(argv, cwd=folder, env=self.env, timeout=TIMEOUT, stdin=content)
         if done.code == 0:
             return ""

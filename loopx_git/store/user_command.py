@@ -74,7 +74,7 @@ class Watch:
             self._shell = subprocess.Popen(
                 ["/bin/sh", "-c", _WATCH, "loopx-watch", str(group), str(int(grace))], stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+            )  # a list of words  # fmt: skip
             assert self._shell.stdin is not None
             _PIPES.add(self._shell.stdin.fileno())
 
