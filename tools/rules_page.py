@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from loopx_git.core.table import (
-    EFFECT_WORDS,
     FORCEABLE,
-    HOLD_WORDS,
     REASONS,
+    Effect,
     HoldState,
     Operation,
     Verdict,
     look_up,
 )
 from loopx_git.core.todo import Status
+
+HOLD_WORDS: Mapping[HoldState, str] = {
+    HoldState.FREE: "nobody holds it",
+    HoldState.WAS_MINE: "nobody holds it, and the caller names the epoch under which it ended",
+    HoldState.SOFT: "nobody holds it, and the caller has a soft claim in a goal whose claims are soft",
+    HoldState.MINE: "the caller's session holds it, in time",
+    HoldState.LATE: "the caller's session holds it, past its own deadline",
+    HoldState.SIBLING: "another session of the caller's agent holds it",
+    HoldState.SIBLING_LAPSED: "another session of the caller's agent held it and let it lapse",
+    HoldState.OTHER: "another agent holds it",
+    HoldState.OTHER_LAPSED: "another agent held it and let it lapse",
+    HoldState.STALE: "the caller names an epoch that is not the current one",
+}
+
+EFFECT_WORDS: Mapping[Effect, str] = {
+    Effect.ACQUIRE: "lease: holder is the caller, epoch + 1",
+    Effect.TAKEOVER: "lease: holder is the caller, epoch + 1, the former holder named in Loopx-Prev",
+    Effect.ATTEMPT: "todo: attempts + 1",
+    Effect.RENEW: "lease: renewed_at is now, seq + 1",
+    Effect.END: "lease: emptied, the epoch stays",
+    Effect.FENCE: "lease: epoch + 1",
+    Effect.HANDOVER: "lease: holder is the receiver, session unbound, epoch + 1",
+    Effect.BACK: "todo: in_progress goes back to open, or to the status given; reclaimed too often: needs_human",
+    Effect.EDIT: "todo: the fields given",
+    Effect.FINISH: "todo: the operation's terminal status",
+    Effect.REOPEN: "todo: status open",
+    Effect.MOVE: "todo: into the archive folder",
+    Effect.SOFT_ADD: "todo: the caller among soft_claims",
+    Effect.SOFT_REMOVE: "todo: the caller not among soft_claims",
+    Effect.LEAVE: "todo: the caller not among soft_claims; the last of them puts in_progress back to open, or leaves "
+    "the status given",
+    Effect.NOTE: "todo: the note at its end, and nothing else",
+}
 
 _HEAD = """# Rules
 

@@ -138,9 +138,11 @@ class BaseClient:
 
     def view_of(self, snapshot: TreeSnapshot, todo: Todo, lease: Lease | None, **more: Any) -> TodoView:
         """A todo and its record, both already read."""
-        known = lease or Lease(todo.id)
-        shown = LeaseView(known, state_of(known, snapshot, self.clocks()), expires_at(known))
-        return TodoView(todo, shown, **more)
+        return TodoView(todo, self.lease_view(snapshot, lease or Lease(todo.id)), **more)
+
+    def lease_view(self, snapshot: TreeSnapshot, lease: Lease) -> LeaseView:
+        """A lease record, its state by the wall clock."""
+        return LeaseView(lease, state_of(lease, snapshot, self.clocks()), expires_at(lease))
 
     # -- writing
 

@@ -13,13 +13,13 @@ from loopx_git.client.todo_reads import TodoReads, not_ready
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core import conditions, resolve
 from loopx_git.core.change import Actor
-from loopx_git.core.claim import gone, is_stale, last_seen, state_of
+from loopx_git.core.claim import gone, is_stale, last_seen
 from loopx_git.core.commands import Beat, Command, DropSoftClaim, OnTodo
-from loopx_git.core.lease import LeaseState, expires_at
+from loopx_git.core.lease import LeaseState
 from loopx_git.core.peer import Peer
 from loopx_git.core.suggest import Suggestion, suggest
 from loopx_git.core.table import Operation
-from loopx_git.errors import HeldByAnother, NotAllowed, NotFound, UsageError
+from loopx_git.errors import HeldByAnother, NotAllowed, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,7 @@ class Heartbeat(Namespace):
         (snapshot, reading), clocks = self._state(fresh=fresh, offline=offline), self._client.clocks()
         goals = resolve.goals(snapshot, goal_id)
         leases = [
-            LeaseView(lease, state_of(lease, snapshot, clocks), expires_at(lease))
-            for goal in goals
-            for lease in snapshot.leases(goal)
+            (goal, self._client.lease_view(snapshot, lease)) for goal in goals for lease in snapshot.leases(goal)
         ]
         soft: dict[str, list[str]] = {}
         called: dict[str, str] = {}
@@ -102,7 +100,7 @@ class Heartbeat(Namespace):
                 peer,
                 last_seen(peer, snapshot, clocks),
                 is_stale(peer, snapshot, clocks),
-                [view for view in leases if view.lease.holder == peer.agent],
+                [view for _, view in leases if view.holder == peer.agent],
                 soft.get(peer.agent, ()),
             )
             for peer in snapshot.peers()
@@ -112,10 +110,9 @@ class Heartbeat(Namespace):
         lapsed = [view for view in ready if view.lease.state is LeaseState.LAPSED]
         listed = {view.id for view in lapsed}
         lapsed += [
-            self._client.view(snapshot, goal, lease.todo)
-            for goal in goals
-            for lease in snapshot.leases(goal)
-            if lease.todo not in listed and state_of(lease, snapshot, clocks) is LeaseState.LAPSED
+            self._client.view(snapshot, goal, view.todo_id)
+            for goal, view in leases
+            if view.todo_id not in listed and view.state is LeaseState.LAPSED
         ]
         unclaimed = [view for view in ready if view.lease.state is LeaseState.FREE and not view.todo.soft_claims]
         return HeartbeatStatus(peers, lapsed, unclaimed, reading, called)
@@ -131,14 +128,7 @@ class Heartbeat(Namespace):
         """
         snapshot, reading = self._state(fresh=fresh, offline=offline)
         goals = resolve.goals(snapshot, goal_id)
-        peer = None if agent_id is None else snapshot.peer(agent_id)
-        if agent_id is not None and peer is None:
-            raise NotFound(
-                f"there is no peer {agent_id!r}",
-                hint=f"git loopx peer register {agent_id}",
-                about={"agent": agent_id},
-            )
-        only = None if peer is None else peer.agent
+        only = None if agent_id is None else resolve.peer(snapshot, agent_id).agent
         return suggest(snapshot, goals, self._client.clocks(), per_agent=per_agent, only=only), reading
 
     def reclaim(

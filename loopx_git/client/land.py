@@ -204,7 +204,7 @@ def _track(client: BaseClient, code: CodePush) -> None:
 def _pre_push(client: BaseClient, code: CodePush, lease: Lease, actor: Actor, sink: Sink) -> None:
     """Run the user's pre-push hook once, as git would; NotAllowed when it refuses."""
     repository, settings = client.connection.repository, client.connection.settings
-    hook = os.path.join(_hooks(client), "pre-push")
+    hook = os.path.join(repository.hooks_folder(), "pre-push")
     if settings.remote == HERE or not os.access(hook, os.X_OK) or not os.path.isfile(hook):
         return
     listed = _ask(client, ["ls-remote", "--", settings.remote, code.ref])
@@ -235,15 +235,3 @@ def started(hook: str) -> list[str]:
     with open(hook, "rb") as file:
         head = file.read(256)
     return [hook] if head.startswith(b"#!") or b"\0" in head else ["sh", hook]
-
-
-def _hooks(client: BaseClient) -> str:
-    """The user's hooks folder. The last core.hooksPath is our own: the spawner puts it there."""
-    repository = client.connection.repository
-    chosen = repository.values("core.hookspath")[:-1]
-    if not chosen:
-        return os.path.join(repository.common_dir, "hooks")
-    path = chosen[-1]
-    if path.startswith("~/"):
-        path = os.path.join(client.connection.env.get("HOME", ""), path[2:])
-    return os.path.join(repository.top or repository.git_dir, path)

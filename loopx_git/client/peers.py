@@ -8,11 +8,11 @@ from typing import Any
 from loopx_git.client.arguments import checked
 from loopx_git.client.base import Namespace
 from loopx_git.client.views import Reading
-from loopx_git.core import ids
+from loopx_git.core import ids, resolve
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus, SetPolicy
 from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.policy import KEYS, get
-from loopx_git.errors import NotFound, UsageError
+from loopx_git.errors import UsageError
 
 
 @checked()
@@ -64,12 +64,7 @@ class Peers(Namespace):
         """One peer. Raises NotFound when there is none."""
         ids.check("agent", agent)
         snapshot, reading = self._state(fresh=fresh, offline=offline)
-        peer = snapshot.peer(agent)
-        if peer is None:
-            raise NotFound(
-                f"there is no peer {agent!r}", hint=f"git loopx peer register {agent}", about={"agent": agent}
-            )
-        return peer, reading
+        return resolve.peer(snapshot, agent), reading
 
 
 @checked()

@@ -15,11 +15,10 @@ from loopx_git.core.commands import ClaimTask, CountTick, CreateLoop, OnTodo, Se
 from loopx_git.core.lease import Clocks, Lease
 from loopx_git.core.loop import Loop, LoopStatus, is_over
 from loopx_git.core.peer import Peer, PeerKind, PeerStatus
-from loopx_git.core.plan_setup import subject
+from loopx_git.core.plan_setup import check_reason, subject
 from loopx_git.core.plan_todo import decide
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.table import HoldState, Operation
-from loopx_git.core.todo import bad_line
 from loopx_git.errors import NotAllowed, NotFound, UsageError
 
 
@@ -72,18 +71,12 @@ def set_status(snapshot: Snapshot, command: SetLoopStatus, actor: Actor, clocks:
     """Pause, halt or resume a loop; it keeps its task. A halted loop continues only when somebody else approves."""
     loop = tracked(snapshot, command.loop)
     if command.reason is not None:
-        bad = bad_line(command.reason, 300)
-        if bad:
-            raise UsageError(f"the reason {bad}", hint="--reason TEXT, one line of 300 characters at most")
+        check_reason(command.reason)
     facts: Facts = {"loop": loop.name, "status": command.status.value, "former": loop.status.value}
     halted, wanted = loop.status is LoopStatus.HALTED, command.status
     approved = command.approve and wanted is LoopStatus.RUNNING
     if halted and wanted is not LoopStatus.HALTED and not approved:
-        raise NotAllowed(
-            f"the loop {loop.name} is halted" + (f" ({loop.reason})" if loop.reason else ""),
-            hint=_others(loop),
-            about={"loop": loop.name, "status": loop.status.value},
-        )
+        raise _halted(loop)
     if approved and halted and actor.name == loop.name:
         raise NotAllowed(
             f"the loop {loop.name} cannot approve itself",
@@ -104,11 +97,7 @@ def claim(snapshot: Snapshot, command: ClaimTask, actor: Actor, clocks: Clocks, 
     """
     loop = tracked(snapshot, command.loop)
     if loop.status is LoopStatus.HALTED:
-        raise NotAllowed(
-            f"the loop {loop.name} is halted" + (f" ({loop.reason})" if loop.reason else ""),
-            hint=_others(loop),
-            about={"loop": loop.name, "status": loop.status.value, "reason": "loop_halted"},
-        )
+        raise _halted(loop)
     goal, todo = resolve.todo(snapshot, command.todo, command.goal)
     check_home(loop, actor, moves=command.resume, way=f"git loopx loop claim {loop.name} --task {todo} --resume")
     held = owns(snapshot, loop)
@@ -159,6 +148,14 @@ def count(snapshot: Snapshot, command: CountTick, actor: Actor, clocks: Clocks, 
     released = decide(snapshot, asked, actor, clocks, request)
     writes = (*released.writes, replace(after, current_task=None))
     return replace(base, writes=writes, epoch=released.epoch, facts={**facts, "released": task})
+
+
+def _halted(loop: Loop) -> NotAllowed:
+    return NotAllowed(
+        f"the loop {loop.name} is halted" + (f" ({loop.reason})" if loop.reason else ""),
+        hint=_others(loop),
+        about={"loop": loop.name, "status": loop.status.value, "reason": "loop_halted"},
+    )
 
 
 def _others(loop: Loop) -> str:

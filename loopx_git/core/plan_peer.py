@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopx_git.core import ids
+from loopx_git.core import ids, resolve
 from loopx_git.core.change import Actor, ChangeSet, Facts, Op, Write
 from loopx_git.core.claim import held_by
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus
@@ -12,7 +12,7 @@ from loopx_git.core.lease import Clocks
 from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.plan_setup import subject
 from loopx_git.core.snapshot import Snapshot
-from loopx_git.errors import About, NotAllowed, NotFound
+from loopx_git.errors import About, NotAllowed
 
 
 def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, clocks: Clocks) -> ChangeSet:
@@ -56,13 +56,7 @@ def register(snapshot: Snapshot, command: RegisterPeer, actor: Actor, clocks: Cl
 def set_status(snapshot: Snapshot, command: SetPeerStatus, actor: Actor, clocks: Clocks) -> ChangeSet:
     """Pause and resume change the peer alone; retiring also takes its soft claims out of every todo."""
     ids.check("agent", command.agent)
-    known = snapshot.peer(command.agent)
-    if known is None:
-        raise NotFound(
-            f"there is no peer {command.agent!r}",
-            hint=f"git loopx peer register {command.agent}",
-            about={"agent": command.agent},
-        )
+    known = resolve.peer(snapshot, command.agent)
     facts: Facts = {"agent": known.agent, "status": command.status.value, "former": known.status.value}
     text = subject(f"peer {known.agent} {command.status.value} by {actor.name}")
     if known.status is command.status:

@@ -159,6 +159,13 @@ def _refuse(name: str, reason: str | None, hint: str) -> None:
         raise UsageError(f"the {name} {reason}", hint=hint, about={"field": name})
 
 
+def check_reason(reason: str) -> None:
+    """Raise UsageError for a reason that cannot go into history."""
+    bad = bad_line(reason, 300)
+    if bad:
+        raise UsageError(f"the reason {bad}", hint="--reason TEXT, one line of 300 characters at most")
+
+
 def check_alias(snapshot: Snapshot, alias: str, todo: str) -> None:
     """Refuse an alias that another todo has, or had before it was archived."""
     taken = [other for other in snapshot.ids_with_alias(alias) if other != todo]

@@ -12,12 +12,12 @@ from loopx_git.core.commands import OnTodo
 from loopx_git.core.edit import edited, with_note
 from loopx_git.core.lease import Clocks, Ended, Lease, expires_at, is_due, is_late
 from loopx_git.core.peer import Peer, PeerStatus
-from loopx_git.core.plan_setup import subject
+from loopx_git.core.plan_setup import check_reason, subject
 from loopx_git.core.refusal import refusal, words_of
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.table import FINISHED, FORCEABLE, REASONS, Effect, HoldState, Operation, Row, Verdict, look_up
 from loopx_git.core.times import Unset, check_ttl
-from loopx_git.core.todo import SETTABLE, Status, Todo, bad_line
+from loopx_git.core.todo import SETTABLE, Status, Todo
 from loopx_git.errors import LoopXError, NotAllowed, UsageError
 
 _OP = {
@@ -94,9 +94,7 @@ def _check_call(command: OnTodo, actor: Actor, snapshot: Snapshot) -> None:
     if command.force and not command.reason:
         raise UsageError("--force needs --reason TEXT; it goes into the history", hint="--reason TEXT")
     if command.reason is not None:
-        bad = bad_line(command.reason, 300)
-        if bad:
-            raise UsageError(f"the reason {bad}", hint="--reason TEXT, one line of 300 characters at most")
+        check_reason(command.reason)
         if not command.force:
             raise UsageError("--reason goes with --force", hint="leave out --reason, or add --force")
     if command.force and operation not in FORCEABLE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from loopx_git.core import ids
-from loopx_git.core.peer import PeerKind, PeerStatus
+from loopx_git.core.peer import Peer, PeerKind, PeerStatus
 from loopx_git.core.snapshot import Snapshot
 from loopx_git.core.todo import Todo
 from loopx_git.errors import InvalidState, NotFound, UsageError
@@ -34,6 +34,14 @@ def goal(snapshot: Snapshot, given: str | None) -> str:
         "this ledger has several goals and none is called main; say which one",
         hint="add --goal-id GOAL; goals: " + ", ".join(known[:10]),
     )
+
+
+def peer(snapshot: Snapshot, agent: str) -> Peer:
+    """The peer of that name, compared ignoring case. Raises NotFound when there is none."""
+    known = snapshot.peer(agent)
+    if known is None:
+        raise NotFound(f"there is no peer {agent!r}", hint=f"git loopx peer register {agent}", about={"agent": agent})
+    return known
 
 
 def goals(snapshot: Snapshot, given: str | None) -> list[str]:

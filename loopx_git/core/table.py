@@ -40,7 +40,8 @@ class Operation(StrEnum):
 
 
 class HoldState(StrEnum):
-    """The lease record as the actor sees it: the record's state and the actor's relation to it in one word."""
+    """The lease record as the actor sees it: the record's state and the actor's relation to it in one word.
+    docs/rules.md says what each means."""
 
     FREE = "free"
     WAS_MINE = "was_mine"
@@ -54,20 +55,6 @@ class HoldState(StrEnum):
     STALE = "stale"
 
 
-HOLD_WORDS: Mapping[HoldState, str] = {
-    HoldState.FREE: "nobody holds it",
-    HoldState.WAS_MINE: "nobody holds it, and the caller names the epoch under which it ended",
-    HoldState.SOFT: "nobody holds it, and the caller has a soft claim in a goal whose claims are soft",
-    HoldState.MINE: "the caller's session holds it, in time",
-    HoldState.LATE: "the caller's session holds it, past its own deadline",
-    HoldState.SIBLING: "another session of the caller's agent holds it",
-    HoldState.SIBLING_LAPSED: "another session of the caller's agent held it and let it lapse",
-    HoldState.OTHER: "another agent holds it",
-    HoldState.OTHER_LAPSED: "another agent held it and let it lapse",
-    HoldState.STALE: "the caller names an epoch that is not the current one",
-}
-
-
 class Verdict(StrEnum):
     """The answer of a row: the operation is granted, changes nothing, or is refused."""
 
@@ -77,7 +64,8 @@ class Verdict(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a grant writes, in words that the planner carries out in this order."""
+    """What a grant writes, in words that the planner carries out in this order. docs/rules.md says what each
+    does."""
 
     ACQUIRE = "acquire"
     TAKEOVER = "takeover"
@@ -95,27 +83,6 @@ class Effect(StrEnum):
     SOFT_REMOVE = "soft_remove"
     LEAVE = "leave"
     NOTE = "note"
-
-
-EFFECT_WORDS: Mapping[Effect, str] = {
-    Effect.ACQUIRE: "lease: holder is the caller, epoch + 1",
-    Effect.TAKEOVER: "lease: holder is the caller, epoch + 1, the former holder named in Loopx-Prev",
-    Effect.ATTEMPT: "todo: attempts + 1",
-    Effect.RENEW: "lease: renewed_at is now, seq + 1",
-    Effect.END: "lease: emptied, the epoch stays",
-    Effect.FENCE: "lease: epoch + 1",
-    Effect.HANDOVER: "lease: holder is the receiver, session unbound, epoch + 1",
-    Effect.BACK: "todo: in_progress goes back to open, or to the status given; reclaimed too often: needs_human",
-    Effect.EDIT: "todo: the fields given",
-    Effect.FINISH: "todo: the operation's terminal status",
-    Effect.REOPEN: "todo: status open",
-    Effect.MOVE: "todo: into the archive folder",
-    Effect.SOFT_ADD: "todo: the caller among soft_claims",
-    Effect.SOFT_REMOVE: "todo: the caller not among soft_claims",
-    Effect.LEAVE: "todo: the caller not among soft_claims; the last of them puts in_progress back to open, or leaves "
-    "the status given",
-    Effect.NOTE: "todo: the note at its end, and nothing else",
-}
 
 
 @dataclass(frozen=True, slots=True)

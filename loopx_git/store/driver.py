@@ -257,16 +257,11 @@ class Driver:
             commit = context.objects.commit(oid)
             self.movers.append(message.load(commit.message).agent if is_operation(commit) else commit.author.name)
         if known is None:
-            self._first_contact(tip, oids)
-
-    def _first_contact(self, tip: str, checked: Sequence[str]) -> None:
-        context = self.context
-        oldest = context.objects.commit(checked[0])
-        if oldest.parents:
-            context.notes.append(
-                f"first contact: the newest {len(checked)} operations were checked; the rest: git loopx verify"
-            )
-        self._check_root(tip)
+            if context.objects.commit(oids[0]).parents:
+                context.notes.append(
+                    f"first contact: the newest {len(oids)} operations were checked; the rest: git loopx verify"
+                )
+            self._check_root(tip)
 
     def _check_root(self, tip: str) -> None:
         """A clone that meets a ledger for the first time must meet the one that is pinned."""

@@ -260,13 +260,9 @@ class GitTree:
 
     def _folder(self, path: str) -> pygit2.Tree | None:
         if path not in self._folders:
-            parent, _, name = path.rpartition("/")
-            above = self._folder(parent)
-            entry = above[name] if above is not None and name in above else None
-            if entry is None or entry.filemode != _FOLDER:
-                self._folders[path] = None
-            else:
-                self._folders[path] = self.objects.load(entry.id)
+            entry = self._entry(path)
+            is_folder = entry is not None and entry.filemode == _FOLDER
+            self._folders[path] = self.objects.load(entry.id) if is_folder else None
         return self._folders[path]
 
     def _entry(self, path: str) -> Any:

@@ -97,6 +97,17 @@ class Repository:
         match = re.search(r"(\d+)\.(\d+)", self.git_version)
         return (int(match[1]), int(match[2])) if match else (0, 0)
 
+    def hooks_folder(self) -> str:
+        """The folder of the user's hooks, as git itself finds it, from wherever core.hooksPath was set."""
+        # From the top: that is where git starts hooks, and what a relative core.hooksPath is relative to.
+        args = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"]
+        done = self.git(args, at_top=True, options=("--no-pager",))
+        if done.code:
+            raise InvalidState(
+                f"git cannot say where its hooks are: {done.complaint}", hint="git rev-parse --git-path hooks"
+            )
+        return done.text.rstrip("\n")
+
     def resolve(self, name: str) -> str | None:
         """The id of the commit of that name, or None when it is not here."""
         done = self.git(["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"])

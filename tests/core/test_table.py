@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from builders import ALICE, BOB, NOW, REQUEST, applied, goal_of, lease_of, state, tid, todo_of
+from rules_page import EFFECT_WORDS, HOLD_WORDS
 
 from loopx_git.core.change import Actor, PutLease
 from loopx_git.core.commands import OnTodo
@@ -16,10 +17,8 @@ from loopx_git.core.peer import ClaimMode
 from loopx_git.core.plan import plan
 from loopx_git.core.plan_todo import decide
 from loopx_git.core.table import (
-    EFFECT_WORDS,
     FINISHED,
     FORCEABLE,
-    HOLD_WORDS,
     NEEDS_CLAIM,
     REASONS,
     ROWS,

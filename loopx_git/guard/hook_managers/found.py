@@ -21,14 +21,7 @@ MANAGERS: Mapping[ManagerKind, Manager] = {
 
 def find(repository: Repository) -> HooksFolder:
     """The place as git itself resolves it, from wherever core.hooksPath was set."""
-    # From the top: that is where git starts hooks, and what a relative core.hooksPath is relative to.
-    args = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"]
-    done = repository.git(args, at_top=True, options=("--no-pager",))
-    if done.code:
-        raise InvalidState(
-            f"git cannot say where its hooks are: {done.complaint}", hint="git rev-parse --git-path hooks"
-        )
-    folder = done.text.rstrip("\n")
+    folder = repository.hooks_folder()
     top = repository.top
     inside_git = is_below(folder, repository.common_dir) or is_below(folder, repository.git_dir)
     inside_tree = top is not None and is_below(folder, top) and not inside_git
