@@ -14,10 +14,6 @@ ITEMS_MAX = 100
 ARGUMENT_MAX = 4096
 
 
-def _title(value: Any) -> str | None:
-    return bad_line(value, TITLE_MAX)
-
-
 def _branch(value: Any) -> str | None:
     """A branch name is shown and exported, never given to git unchecked: git's own rules in short."""
     reason = bad_line(value, 200)
@@ -29,19 +25,13 @@ def _branch(value: Any) -> str | None:
     return "is not a branch name" if any(part in value for part in bad) else None
 
 
-def _priority(value: Any) -> str | None:
-    return None if isinstance(value, int) and 0 <= value <= 4 else "is not a priority from 0 (highest) to 4"
-
-
-def _attempts(value: Any) -> str | None:
-    return None if isinstance(value, int) and 0 <= value <= 1_000_000 else "is not a count"
+def _number(most: int, why: str) -> Callable[[Any], str | None]:
+    return lambda value: None if isinstance(value, int) and 0 <= value <= most else why
 
 
 def _id(kind: str) -> Callable[[Any], str | None]:
-    def check(value: Any) -> str | None:
-        return None if ids.is_valid(kind, value) else f"is not a valid {kind}: {ids.GRAMMAR[kind][1]}"
-
-    return check
+    why = f"is not a valid {kind}: {ids.GRAMMAR[kind][1]}"
+    return lambda value: None if ids.is_valid(kind, value) else why
 
 
 def _actor(value: Any) -> str | None:
@@ -79,11 +69,11 @@ def _argument(value: Any) -> str | None:
 
 #: field of Todo -> why a (non-null) value is refused, or None.
 CHECKS: Mapping[str, Callable[[Any], str | None]] = {
-    "title": _title,
+    "title": lambda value: bad_line(value, TITLE_MAX),
     "body": bad_text,
     "alias": _id("alias"),
-    "priority": _priority,
-    "attempts": _attempts,
+    "priority": _number(4, "is not a priority from 0 (highest) to 4"),
+    "attempts": _number(1_000_000, "is not a count"),
     "scope": _each(_pattern),
     "requires": _each(_id("capability")),
     "excluded": _each(_id("agent")),

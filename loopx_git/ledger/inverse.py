@@ -298,19 +298,13 @@ def _update(step: Step) -> Decided:
     return one.command(Operation.UPDATE, fields=fields, status=status), one.clocks()
 
 
-def _complete(step: Step) -> Decided:
-    one = _OneTodo.of(step)
+def _finish(step: Step) -> Decided:
+    """An end that may name a todo which carries on."""
+    one, operation = _OneTodo.of(step), Operation(step.message.op.value)
     successor, made = one.successor()
-    command = one.command(Operation.COMPLETE, code=step.message.code, **successor)
-    clocks = one.clocks(one.new.completed_at)
+    clocks = one.clocks(one.new.completed_at if operation is Operation.COMPLETE else None)
+    command = one.command(operation, code=step.message.code, **successor)
     return command, clocks if made is None else replace(clocks, now=made)
-
-
-def _supersede(step: Step) -> Decided:
-    one = _OneTodo.of(step)
-    successor, made = one.successor()
-    clocks = one.clocks()
-    return one.command(Operation.SUPERSEDE, **successor), clocks if made is None else replace(clocks, now=made)
 
 
 def _soft(step: Step) -> Decided:
@@ -350,8 +344,8 @@ INVERSES: Mapping[Op, Callable[[Step], Decided]] = {
     Op.RENEW: _renew,
     Op.RELEASE: _release,
     Op.UPDATE: _update,
-    Op.COMPLETE: _complete,
-    Op.SUPERSEDE: _supersede,
+    Op.COMPLETE: _finish,
+    Op.SUPERSEDE: _finish,
     Op.REOPEN: _plain(Operation.REOPEN),
     Op.CANCEL: _plain(Operation.CANCEL),
     Op.TRANSFER: _plain(Operation.TRANSFER, lambda one: one.lease_new.acquired_at),

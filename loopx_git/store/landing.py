@@ -146,7 +146,9 @@ class Landing:
     def _refuse_code(self, now: str | None, pushed: Pushed) -> None:
         """Raise when it is the code that cannot land: it is not a fast-forward, or the branch does not take it."""
         about: About = {"branch": self.code.branch, "commit": self.code.oid, "remote_code": now}
-        if now is not None and not self._descends(now):
+        asked = ["merge-base", "--is-ancestor", now or "", self.code.oid]
+        # An id that is not here (128) is not one of our ancestors either.
+        if now is not None and now != self.code.oid and self.scratch.git(asked, 120).code:
             raise not_forward(self.code, now)
         if pushed.kind is PushKind.DECLINED and not _INNOCENT.search(pushed.said):
             raise RemoteFailure(
@@ -155,13 +157,6 @@ class Landing:
                 hint="land on a branch that takes pushes: git loopx land --to BRANCH; or open a pull request",
                 about=about,
             )
-
-    def _descends(self, now: str) -> bool:
-        if now == self.code.oid:
-            return True
-        args = ["merge-base", "--is-ancestor", now, self.code.oid]
-        # An id that is not here (128) is not one of our ancestors either.
-        return self.scratch.git(args, 120).code == 0
 
 
 _AGAIN = "run the same command again: it does nothing twice"

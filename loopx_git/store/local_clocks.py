@@ -1,6 +1,7 @@
 """What this clone saw with its own clocks: a holder's deadlines, and the first sight of records from the future.
 
-Both are kept on disk for the next process of the clone, each in a small JSON file written under the lock.
+Both are kept on disk for the next process of the clone, each in a small JSON file written under the lock. A file that
+cannot be read counts as empty: the wall clock then decides, as after a reboot.
 """
 
 from __future__ import annotations
@@ -20,11 +21,6 @@ from loopx_git.store.state_file import load, save
 _KEPT = 2000
 
 
-def _load(path: str) -> dict[str, Any]:
-    """The entries. A file that cannot be read counts as empty: the wall clock then decides, as after a reboot."""
-    return load(path) or {}
-
-
 def _store(path: str, values: Mapping[str, Any]) -> None:
     save(path, dict(list(values.items())[-_KEPT:]), indent=1)
 
@@ -41,7 +37,7 @@ class Deadlines:
 
     def note(self, lease: Lease, before_push: float) -> None:
         """Store that `lease` is ours until ttl minus margin after `before_push` (counting seconds)."""
-        values = _load(self._path)
+        values = load(self._path) or {}
         values.pop(lease.id, None)
         if lease.holder is not None and lease.ttl_s is not None:
             until = before_push + lease.ttl_s - margin(lease.ttl_s)
@@ -50,7 +46,7 @@ class Deadlines:
 
     def remaining(self) -> dict[str, float]:
         """Seconds left by lease id; negative when it has passed."""
-        return left(_load(self._path), self._clock.counting(), self._clock.boot())
+        return left((load(self._path) or {}), self._clock.counting(), self._clock.boot())
 
 
 class FirstSight(dict[str, datetime]):
@@ -65,7 +61,7 @@ class FirstSight(dict[str, datetime]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The time of first sight; `default`, which is then remembered, when it is seen for the first time."""
-        values = _load(self._path)
+        values = load(self._path) or {}
         try:
             return parse_time(values[key])
         except (KeyError, ValueError, TypeError):
