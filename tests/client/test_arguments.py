@@ -197,6 +197,39 @@ def test_none_is_not_given_or_is_refused(place: tuple[LoopXClient, Clone, str]) 
             client.todo.update(todo, force=True, reason="r", **{name: None})
 
 
+def test_calls_of_the_client_itself_are_checked_where_they_are_made(place: tuple[LoopXClient, Clone, str]) -> None:
+    client, other, todo = place
+    tip = other.git("ls-remote", "origin")
+    calls: dict[str, Callable[[], Any]] = {
+        "todo_id=None is not given": lambda: client.hold(None),  # type: ignore[arg-type]
+        "ttl=600.5 is not a whole number of seconds": lambda: client.hold(todo, ttl=600.5),  # type: ignore[arg-type]
+        "argv='true' is not a list of words": lambda: client.run("true", todo_id=todo),
+        "epoch='x' is not a whole number": lambda: client.land(todo, epoch="x"),
+        "resume='yes' is not True or False": lambda: client.aio.hold(todo, resume="yes"),  # type: ignore[arg-type]
+    }
+    for said, call in calls.items():
+        with pytest.raises(UsageError) as caught:
+            call()
+        assert caught.value.message == said
+    assert other.git("ls-remote", "origin") == tip
+
+
+def test_a_shared_parameter_is_in_the_signature_and_no_other_name_is_taken(
+    place: tuple[LoopXClient, Clone, str],
+) -> None:
+    client, _, todo = place
+    named = inspect.signature(client.todo.cancel).parameters
+    assert list(named) == [
+        "todo_id", "agent_id", "session", "goal_id", "epoch", "note", "force", "reason", "dry_run",
+    ]  # fmt: skip
+    assert (named["force"].default, named["note"].default, named["epoch"].annotation) == (False, None, "int | None")
+    assert inspect.signature(client.todo.next).parameters["limit"].default == 1
+    assert inspect.signature(client.hold).parameters["ttl"].default is UNSET
+    for call in (client.todo.cancel, client.task_lease.renew, client.hold, client.aio.hold):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'epohc'"):
+            call(todo, epohc=1)  # type: ignore[call-arg]
+
+
 def test_the_constructor_has_the_same_door(place: tuple[LoopXClient, Clone, str]) -> None:
     _, other, _ = place
     make = partial(LoopXClient, other.path, env=other.env)
