@@ -236,13 +236,13 @@ def checked(**other: Convert) -> Callable[[Class], Class]:
         for name, member in list(vars(namespace).items()):
             # What awaits is checked by the method that it calls.
             if not name.startswith("_") and isfunction(member) and not iscoroutinefunction(member):
-                setattr(namespace, name, _at_the_door(member, other, getattr(namespace, "LASTING", False)))
+                setattr(namespace, name, _checked_method(member, other, getattr(namespace, "LASTING", False)))
         return namespace
 
     return wrap
 
 
-def _at_the_door(method: Callable[..., Any], other: Mapping[str, Convert], long: bool) -> Callable[..., Any]:
+def _checked_method(method: Callable[..., Any], other: Mapping[str, Convert], long: bool) -> Callable[..., Any]:
     signature, group = expanded(method)
     parameters = signature.parameters
     positional = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD][1:]
@@ -267,7 +267,7 @@ def _at_the_door(method: Callable[..., Any], other: Mapping[str, Convert], long:
             if plain[name] is not None or defaults.get(name) is None or name in NONE_IS
         }
         with nullcontext() if long else self._client.connection.within():
-            # What is too much goes on as it is: Python's own complaint names the method.
+            # Arguments that are too many are passed on: Python's own error names the method.
             words = [plain[name] for name in positional[: len(args)]]
             return method(self, *words, *args[len(positional) :], **{**group, **kept})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ def handover(client: BaseClient, view: TodoView, former: str | None, tip: str) -
         "holder": holder or None,
         "epoch": int(last) if last else None,
         "ended": "lapsed" if former else _ended(client, view, tip),
-        "notes": [{"time": note.time, "agent": note.agent, "text": note.text} for note in view.todo.notes[-NOTES:]],
+        "notes": [asdict(note) for note in view.todo.notes[-NOTES:]],
         "branch": view.todo.branch,
         "attempts": view.todo.attempts,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from loopx_git.client.arguments import checked
@@ -168,7 +169,7 @@ class Proposals(Namespace):
         change = plan(snapshot, command, actor, client.clocks(), connection.overrides.entropy(16).hex())
         committer = Signature(*connection.committer)
         who = author_of(actor, committer)
-        # No trailer: a proposal is not an operation, and nobody shall take it for one.
+        # No trailer: a proposal is not an operation, and must not look like one.
         line = "".join(char if char.isprintable() else " " for char in subject)[:72].rstrip()
         wanted = [write for write in change.writes if isinstance(write, Todo)]
         with locked(connection.repository.home, connection.left):
@@ -228,19 +229,12 @@ def _against(edit: ManualEdit, before: TreeSnapshot, now: TreeSnapshot) -> Manua
 
 def _ordered(found: Sequence[ManualEdit]) -> list[ManualEdit]:
     """New todos before what depends on them."""
-    new = {edit.todo: edit for edit in found if edit.commands and isinstance(edit.commands[0], AddTodo)}
-    placed: dict[str | None, ManualEdit] = {}
-
-    def place(edit: ManualEdit, above: frozenset[str | None]) -> None:
-        first = edit.commands[0]
-        needed = first.depends_on if isinstance(first, AddTodo) else ()
-        for other in needed:
-            if other in new and other not in placed and other not in above:
-                place(new[other], above | {edit.todo})
-        placed[edit.todo] = edit
-
-    for edit in new.values():
-        if edit.todo not in placed:
-            place(edit, frozenset())
-    rest = [edit for edit in found if edit.todo not in placed]
-    return [*placed.values(), *rest]
+    firsts = ((edit, edit.commands[0]) for edit in found if edit.commands)
+    new = {first.id: (edit, first.depends_on) for edit, first in firsts if isinstance(first, AddTodo)}
+    try:
+        order = TopologicalSorter({todo: [one for one in needed if one in new] for todo, (_, needed) in new.items()})
+        ranked = list(order.static_order())
+    except CycleError:
+        # In a circle no order is right: the planner refuses it.
+        ranked = list(new)
+    return [*(new[todo][0] for todo in ranked), *(edit for edit in found if edit.todo not in new)]

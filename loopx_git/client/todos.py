@@ -171,8 +171,8 @@ class Todos(TodoReads):
         return replace(view, lease=replace(view.lease, news=heard))
 
     def _believed(self, todo_id: str, goal_id: str | None, agent_id: str | None, session: str | None) -> int | None:
-        """The epoch of the session's claim as it was last known here. Who believes to hold acts under its claim: when
-        that is over, its note is refused and tells so, instead of being taken for somebody's without a claim."""
+        """The epoch of the session's claim as it was last known here. A session that believes to hold the todo acts
+        under that claim. When the claim is over, its note is refused and is not taken for a note without a claim."""
         from loopx_git.core import resolve
 
         tip, actor = self._client.connection.ledger.tip(), self._client.connection.actor(agent_id, session)

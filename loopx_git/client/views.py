@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -115,7 +115,7 @@ class LeaseView:
         return {
             **as_json(self.lease),
             "id": self.lease.id,
-            "expires_at": _time(self.expires_at),
+            "expires_at": plain(self.expires_at),
             "state": self.state.value,
         }
 
@@ -194,7 +194,7 @@ class TodoView:
 def wait_json(wait: WaitsFor) -> dict[str, Any]:
     """What is waited for: the todo that is meant, or the time."""
     named = {"todo_id": wait.todo, "alias": wait.alias, "title": wait.title}
-    return {**named, "until": _time(wait.until), "why": wait.why}
+    return {**named, "until": plain(wait.until), "why": wait.why}
 
 
 def lease_view(lease: Lease | None, todo: str, clocks: Clocks, skew_s: int) -> LeaseView:
@@ -210,7 +210,7 @@ def todo_json(todo: Todo) -> dict[str, Any]:
     shown: dict[str, Any] = {key: plain(getattr(todo, key)) for key in TODO}
     shown["archived"] = todo.archived
     shown["body"] = todo.body
-    shown["notes"] = [{"time": note.time, "agent": note.agent, "text": note.text} for note in todo.notes]
+    shown["notes"] = [asdict(note) for note in todo.notes]
     return shown
 
 
@@ -237,10 +237,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, str) else value
-
-
-def _time(value: datetime | None) -> str | None:
-    return None if value is None else format_time(value)
 
 
 @dataclass(frozen=True, slots=True)

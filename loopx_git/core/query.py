@@ -71,8 +71,8 @@ def waits_for(snapshot: Snapshot, todo: Todo, clocks: Clocks) -> tuple[WaitsFor,
 
 
 def ranked(todos: Iterable[Todo], agent: str | None = None) -> list[Todo]:
-    """By priority, then age, then id: the order of every list. For an `agent`, what others have a soft claim of comes
-    after its equals."""
+    """By priority, then age, then id: the order of every list. For an `agent`, a todo with a soft claim of another
+    agent comes after its equals."""
     return sorted(
         todos,
         key=lambda todo: (todo.priority, agent is not None and spoken_for(todo, agent), todo.created_at, todo.id),
@@ -80,7 +80,7 @@ def ranked(todos: Iterable[Todo], agent: str | None = None) -> list[Todo]:
 
 
 def spoken_for(todo: Todo, agent: str) -> bool:
-    """Whether somebody else has a soft claim of it: it may be taken, and there may be better."""
+    """Whether another agent has a soft claim of it. It may still be claimed."""
     return any(name != agent for name in todo.soft_claims)
 
 

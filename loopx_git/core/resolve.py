@@ -54,8 +54,8 @@ WHO_ACTS = "who there is: git loopx peer list   then one of them: git config loo
 
 
 def who_acts(snapshot: Snapshot) -> str:
-    """The hint of what needs an agent: the only registered one by name. Of several none is proposed, for two that
-    follow the same hint would act as one."""
+    """The hint of what needs an agent: the only registered one by name. It names none of several: two readers of the
+    same hint would act as one agent."""
     names = [
         peer.agent for peer in snapshot.peers() if peer.kind is not PeerKind.LOOP and peer.status is PeerStatus.ACTIVE
     ]

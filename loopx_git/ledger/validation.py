@@ -171,8 +171,8 @@ class Checker:
         return check_adoption(run.state, self.objects.tree(run.last), after, (theirs, ours), said, commit.time)
 
     def _smuggled(self, run: ForeignRun) -> Finding | None:
-        """A merge whose first parent is not the ledger's line would put operations aside that were granted: what
-        other parents bring must be files, not operations."""
+        """The other parents of a merge may bring files, not operations: operations of another line would replace
+        those that were granted."""
         assert run.good is not None
         seen: set[str] = set()
         line = self.objects.between(run.good, run.last, 10**9)

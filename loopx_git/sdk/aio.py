@@ -55,8 +55,8 @@ class Aio:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            # What is on its way to the remote cannot be called back: its end is waited for, so that nothing is
-            # done behind the caller's back after the cancellation.
+            # A push that has begun cannot be undone. The cancellation waits for its end, so that nothing is written
+            # after it.
             await asyncio.wait([running])
             raise
 

@@ -111,7 +111,7 @@ class Publisher(Protocol):
         """Move the ref from `parent` (None: it must be absent) to `oid`, or do nothing: compare-and-swap."""
 
     def anchor(self, request: str, oid: str) -> None:
-        """Keep `oid` reachable until `release`d, so that no gc takes a commit whose fate is open."""
+        """Keep `oid` reachable until `release`d, so that no gc removes a commit whose outcome is open."""
 
     def release(self, request: str) -> None:
         """Drop the anchor of a request, if there is one."""

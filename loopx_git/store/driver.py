@@ -237,8 +237,8 @@ class Driver:
                 last = tip
                 faults = list(checker.walk(base, tip, 10**9, context.progress))
             if faults and base is not None and adopts(context.objects.commit(faults[0].commit)):
-                # It adopts what is at fault before `known`: commits that this clone once took for good, perhaps its
-                # own. They are looked at again as by a clone that meets the ledger for the first time.
+                # It adopts commits before `known` that this clone once accepted, perhaps its own. They are checked
+                # again, as by a clone that reads the ledger for the first time.
                 faults = list(checker.walk(None, tip, FIRST_CHECK, context.progress))
             if faults:
                 parents = context.objects.commit(faults[0].commit).parents

@@ -88,7 +88,7 @@ class Landing:
     def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
         """Push the code and move the coordination ref from `parent` to `oid`: both, or neither."""
         if parent is None or not self.objects.is_ancestor(parent, oid):
-            # A lease that matches waives git's fast-forward check, so it is ours to make.
+            # A lease that matches waives git's fast-forward check, so it is made here.
             raise AssertionError(f"{oid} does not descend from {parent}")
         lease = f"--force-with-lease={self.ref}:{parent}"
         done = self._send(["--atomic", lease], [f"{self.code.oid}:{self.code.ref}", f"{oid}:{self.ref}"], timeout)

@@ -61,7 +61,7 @@ class Ledger:
 
     @property
     def pending(self) -> Sequence[Pending]:
-        """The records of commands that never heard what became of them, oldest first."""
+        """The records of commands that got no answer, oldest first."""
         return self.context.pending.all()
 
     @property
@@ -133,7 +133,7 @@ class Ledger:
     def _submit(self, job: Job) -> SubmitResult:
         started = self.context.clock.counting()
         with self._lock(job.limits.budget):
-            earlier = None if job.dry_run else self._settle(job, started)
+            earlier = None if job.dry_run else self._look_up_pending(job, started)
             if earlier is not None and earlier.landed is not None:
                 self.wrote = True
                 noted(self.notes, partial(self._drop, earlier))
@@ -172,8 +172,8 @@ class Ledger:
         self.context.publisher.release(record.request)
         self.context.pending.remove(record.request)
 
-    def _settle(self, job: Job, started: float) -> Pending | None:
-        """Find out what became of earlier commands that never heard; the identical one's record, or None."""
+    def _look_up_pending(self, job: Job, started: float) -> Pending | None:
+        """Find the outcome of earlier commands that got no answer: the record of the identical one, or None."""
         context = self.context
         context.pending.tidy()
         records = context.pending.all()
@@ -183,7 +183,7 @@ class Ledger:
         if any(record.landed is None for record in records):
             fetched = Driver(context, job, started, self._record(job)).fetch()
             if fetched.error is None:
-                records = [kept for record in records if (kept := self._fate(record, fetched.tip))]
+                records = [kept for record in records if (kept := self._with_outcome(record, fetched.tip))]
         mine: Pending | None = None
         for record in records:
             if now - record.created > _KEEP and record.landed is not None:
@@ -192,8 +192,8 @@ class Ledger:
                 mine = record
         return mine
 
-    def _fate(self, record: Pending, tip: str | None) -> Pending | None:
-        """The record with what is known now; None once it is certain that it never landed."""
+    def _with_outcome(self, record: Pending, tip: str | None) -> Pending | None:
+        """The record with its outcome as it is known now; None when it is certain that it did not land."""
         if record.landed is not None:
             return record
         found = record.built_in(self.objects, tip)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from loopx_git.store.repository import Repository
 
 #: The file of ours that holds the last checked tip: a branch that was rewritten by hand is noticed. No ref: the
-#: user's repository gets the coordination branch and, while a commit's fate is open, its anchor; nothing more.
+#: user's repository gets the coordination branch and, while a commit's outcome is open, its anchor; no more.
 TIP = "tip"
 
 

@@ -227,8 +227,7 @@ class PygitObjects:
     ) -> None:
         """Collect the paths that differ, entry by entry: names are compared as bytes, so none is overlooked.
 
-        `left` counts down the entries that may differ: a few small trees can name more paths than anybody has time
-        for.
+        `left` counts down the entries that may differ: a few small trees can name more paths than can be read.
         """
         import pygit2
 

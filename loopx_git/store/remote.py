@@ -2,7 +2,7 @@
 
 The user's repository gets no ref and no object. coord.git holds the coordination history: `refs/loopx/fetched` is
 what the remote showed last, `refs/loopx/tip` the last tip that passed the check, `refs/loopx/pending/*` the commits
-whose fate is open.
+whose outcome is open.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class RemotePublisher:
             and parent not in self.objects.commit(oid).parents
             and not self.objects.is_ancestor(parent, oid)
         ):
-            # A lease that matches waives git's fast-forward check, so it is ours to make.
+            # A lease that matches waives git's fast-forward check, so it is made here.
             raise AssertionError(f"{oid} does not descend from {parent}")
         lease = f"--force-with-lease={self.ref}:{parent or ''}"
         done = self.own.git([*PUSH, lease, "--", REMOTE, f"{oid}:{self.ref}"], timeout)

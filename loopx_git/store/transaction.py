@@ -117,7 +117,7 @@ class Result:
 
 @dataclass(slots=True)
 class _Attempts:
-    """What one transaction has been through."""
+    """The state of one transaction over its tries."""
 
     connected: bool = False
     losses: int = 0
@@ -186,7 +186,7 @@ def _look(limits: Limits, course: _Attempts) -> Generator[Step, Any, tuple[str |
 def _publish(
     limits: Limits, course: _Attempts, parent: str | None, oid: str, changes: tuple[ChangeSet, ...]
 ) -> Generator[Step, Any, Result | str | None]:
-    """Push one commit until its fate is known: the Result, or the tip to decide again on."""
+    """Push one commit until its outcome is known: the Result, or the tip to decide again on."""
     began: float = yield Elapsed()
     tries = 0
     while True:
