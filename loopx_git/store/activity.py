@@ -55,11 +55,11 @@ class Activity(dict[str, datetime]):
         since = after(now, -(86_400 if reach is None else reach))
         bound, older = now, 0
         for commit in islice(newest_first(self._objects, tip), _DEEPEST):
-            if older >= _OLDER:
-                return
             told = commit.time <= now
             bound = min(bound, commit.time) if told else bound
             older += commit.time < since
             if commit.author.name not in self:
                 self[commit.author.name] = commit.time if told else bound
                 yield commit.author.name
+            if older >= _OLDER:
+                return
