@@ -11,6 +11,10 @@ from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.ledger.adoption import Adoption, plan_adoption
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.tree import Tree
+from loopx_git.ledger.validation import ForeignTip
+from loopx_git.store.driver import Job
+from loopx_git.store.ledger import not_initialised
+from loopx_git.store.transaction import Limits
 
 if TYPE_CHECKING:
     from loopx_git.client.connect import Connection
@@ -29,9 +33,6 @@ def adopt(
     Facts: admitted, undone, and adopted (False: the tip is not foreign). `discard` admits nothing. `only_safe`
     refuses an adoption that a person must agree to.
     """
-    from loopx_git.store.driver import Job
-    from loopx_git.store.ledger import not_initialised
-    from loopx_git.store.transaction import Limits
 
     def plan(good: TreeSnapshot, foreign: Tree, changed: Sequence[str], clocks: Clocks, request: str) -> ChangeSet:
         planned: Adoption = plan_adoption(good, foreign, changed, actor, clocks, request, discard=discard)
@@ -61,8 +62,6 @@ def adopt(
 
 def adopted_if_safe(connection: Connection, error: InvalidState, actor: Actor) -> bool:
     """Adopt the foreign tip of `error`, if no holder has to agree; False otherwise, and for any other error."""
-    from loopx_git.ledger.validation import ForeignTip
-
     if not isinstance(error, ForeignTip) or error.forged:
         return False
     try:

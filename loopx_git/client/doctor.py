@@ -14,6 +14,7 @@ from loopx_git.client.config import HERE
 from loopx_git.core import resolve
 from loopx_git.core.times import format_time
 from loopx_git.errors import InvalidState, LoopXError
+from loopx_git.ledger.validation import check_state
 from loopx_git.store.coord import KEPT, set_aside
 from loopx_git.store.remote import LOOSE_MAX, loose_objects
 from loopx_git.version import __version__
@@ -167,8 +168,6 @@ class Doctor:
             yield Check("packing", "warn", text, hint)
 
     def _state(self) -> Iterator[Check]:
-        from loopx_git.ledger.validation import check_state
-
         tip = self._connection.ledger.tip()
         if tip is None:
             return

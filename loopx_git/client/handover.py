@@ -6,6 +6,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from loopx_git.client.history import entry_of
 from loopx_git.errors import InvalidState
 from loopx_git.ledger.commits import newest_first
 
@@ -38,8 +39,6 @@ def handover(client: BaseClient, view: TodoView, former: str | None, tip: str) -
 
 
 def _last_claim(client: BaseClient, todo: str, epoch: int, tip: str) -> str:
-    from loopx_git.client.history import entry_of
-
     for commit in islice(newest_first(client.connection.ledger.objects, tip), DEPTH):
         entry = entry_of(commit)
         if entry.get("todo") == todo and entry["op"] == "claim" and entry.get("epoch", epoch) < epoch:

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 from loopx_git.client.arguments import checked
 from loopx_git.client.base import Namespace
 from loopx_git.client.changes import changes
+from loopx_git.client.config import SIGNERS
 from loopx_git.client.views import Reading
 from loopx_git.core import resolve
 from loopx_git.core.times import format_time
 from loopx_git.errors import InvalidState
-from loopx_git.format import message
-from loopx_git.ledger.commits import newest_first
+from loopx_git.format import layout, message, version
+from loopx_git.ledger.commits import Unreadable, newest_first
+from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.validation import check_state
+from loopx_git.store.ledger import not_initialised
 
 if TYPE_CHECKING:
     from loopx_git.ledger.commits import Commit
@@ -77,11 +81,6 @@ class History(Namespace):
         each operation. Raises RemoteFailure when the coordination ref cannot be read, InvalidState for a newer
         format, or with the file when an object cannot be read here. Findings are returned, not raised.
         """
-        from loopx_git.format import layout, version
-        from loopx_git.ledger.commits import Unreadable
-        from loopx_git.ledger.snapshot import TreeSnapshot
-        from loopx_git.ledger.validation import check_state
-
         tip = self._tip_to_verify(offline)
         ledger = self._client.connection.ledger
         oids = ledger.objects.between(None, tip, 10**9)
@@ -107,7 +106,6 @@ class History(Namespace):
         return Verification(len(oids), findings, tip, oids[0], complete)
 
     def _unproven(self, oids: Sequence[str]) -> list[dict[str, str]]:
-        from loopx_git.client.config import SIGNERS
         from loopx_git.store.signatures import Verifier
 
         connection = self._client.connection
@@ -119,8 +117,6 @@ class History(Namespace):
         """The remote's tip even when it is illegal: finding out is what verify is for."""
         if offline:
             return self._client.read(offline=True).tip
-        from loopx_git.store.ledger import not_initialised
-
         connection = self._client.connection
         fetched = connection.ledger.publisher.fetch(connection.left)
         tip = fetched.read(hint="what was fetched last: git loopx verify --offline")

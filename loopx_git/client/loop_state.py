@@ -18,6 +18,7 @@ from loopx_git.core.loop import Loop, LoopStatus
 from loopx_git.core.peer import PeerStatus
 from loopx_git.core.plan_loop import owns, tracked
 from loopx_git.errors import HeldByAnother, UsageError
+from loopx_git.format.loop_record import as_json
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -41,8 +42,6 @@ class LoopView:
 
     def as_json(self) -> dict[str, Any]:
         """The JSON of the command line."""
-        from loopx_git.format.loop_record import as_json
-
         shown = {**as_json(self.loop), "lease": None if self.claim is None else self.claim.as_json()}
         shown["trouble"] = self.trouble or None
         return shown if self.acquired is None else {**shown, "acquired": self.acquired}

@@ -11,6 +11,8 @@ from loopx_git.core.change import Actor, Op
 from loopx_git.core.fields import EDITABLE
 from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.errors import InvalidState
+from loopx_git.format import message
+from loopx_git.ledger.commits import newest_first
 
 if TYPE_CHECKING:
     from loopx_git.client.base import BaseClient
@@ -48,9 +50,6 @@ def news(client: BaseClient, todo: str, actor: Actor, tip: str, *, written: bool
 
 def _about(client: BaseClient, todo: str, tip: str) -> Iterator[tuple[Commit, Message]]:
     """The operations on a todo, newest first."""
-    from loopx_git.format import message
-    from loopx_git.ledger.commits import newest_first
-
     for commit in islice(newest_first(client.connection.ledger.objects, tip), DEPTH):
         if f"Loopx-Todo: {todo}\n" in commit.message:
             try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from loopx_git.client.exit_policy import Outcome, apply_exit_policy, parse
+from loopx_git.client.next_todo import next_todo
 from loopx_git.client.parameters import Taking
 from loopx_git.client.supervise import GRACE, Inbox, supervise
 from loopx_git.client.take import Taken, known, take
@@ -135,8 +136,6 @@ def _of(client: BaseClient, todo_id: str, places: Worktrees, session: str, how: 
 
 
 def _next(client: BaseClient, places: Worktrees, session: str, how: Taking) -> Taken:
-    from loopx_git.client.next_todo import next_todo
-
     given: dict[str, Any] = {name: value for name, value in how.items() if name != "resume"}
     try:
         # Prepare for the todo as it is now, with the branch that its last holder recorded.

@@ -13,6 +13,7 @@ from loopx_git.client.parameters import Caller
 from loopx_git.client.renewal import renew, split
 from loopx_git.client.todos import Todos
 from loopx_git.client.views import LeaseView, News, TodoView
+from loopx_git.core import resolve
 from loopx_git.core.commands import RenewAll
 from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import About, LoopXError, NotFound, NotYourClaim, UsageError
@@ -99,8 +100,6 @@ class TaskLease(Namespace):
         return view.lease
 
     def _view(self, tip: str | None, todo: str) -> LeaseView:
-        from loopx_git.core import resolve
-
         assert tip is not None
         snapshot = self._client.connection.ledger.snapshot(tip)
         goal, found = resolve.todo(snapshot, todo)

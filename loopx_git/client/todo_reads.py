@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked, identifier, words
 from loopx_git.client.base import BaseClient, Namespace
+from loopx_git.client.next_todo import peer_of
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import conditions, resolve
 from loopx_git.core.lease import Clocks, Lease, LeaseState
@@ -57,8 +58,6 @@ def _claimable(
     client: BaseClient, snapshot: TreeSnapshot, found: Sequence[TodoView], actor: Actor
 ) -> tuple[list[TodoView], list[Skipped]]:
     """What of the ready todos the actor could claim now, and why not the others; "*" stands for all of them."""
-    from loopx_git.client.next_todo import peer_of
-
     try:
         peer = peer_of(snapshot, actor, client)
     except NotAllowed as error:

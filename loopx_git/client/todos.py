@@ -12,7 +12,7 @@ from loopx_git.client.news import news
 from loopx_git.client.parameters import Choosing, Claiming, Completing, Forced, Held, Noted, OneTodo, Releasing
 from loopx_git.client.todo_reads import TodoReads
 from loopx_git.client.views import TodoView, lease_view
-from loopx_git.core import ids
+from loopx_git.core import ids, resolve
 from loopx_git.core.change import Actor, Facts, place_of
 from loopx_git.core.commands import AddTodo, OnTodo
 from loopx_git.core.plan_setup import add_todo
@@ -173,8 +173,6 @@ class Todos(TodoReads):
     def _believed(self, todo_id: str, goal_id: str | None, agent_id: str | None, session: str | None) -> int | None:
         """The epoch of the session's claim as it was last known here. A session that believes to hold the todo acts
         under that claim. When the claim is over, its note is refused and is not taken for a note without a claim."""
-        from loopx_git.core import resolve
-
         tip, actor = self._client.connection.ledger.tip(), self._client.connection.actor(agent_id, session)
         if tip is None:
             return None

@@ -98,10 +98,7 @@ def expression(pattern: str) -> str | None:
         return ""
     if not searchable:
         return None
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
-    regex = GitIgnoreSpecPattern(pattern).regex
-    return None if regex is None else str(regex.pattern)
+    return str(_regex(pattern).pattern)
 
 
 def folder(pattern: str) -> str:
@@ -261,7 +258,7 @@ def _refuse(pattern: str, why: str) -> NoReturn:
 def _compiled(scope: tuple[str, ...]) -> Callable[[str], bool]:
     parsed = [_parsed(pattern) for pattern in scope]
     searchable = [pattern for pattern, one in zip(scope, parsed, strict=True) if one.searchable]
-    searches = [_search(pattern) for pattern in searchable]
+    searches = [_regex(pattern).search for pattern in searchable]
     bounded = [one.tokens for one in parsed if not one.searchable]
     every = [one.tokens for one in parsed]
 
@@ -278,13 +275,12 @@ def _compiled(scope: tuple[str, ...]) -> Callable[[str], bool]:
     return covers
 
 
-def _search(pattern: str) -> Callable[[str], object]:
-    # Imported here: most commands never look at a path, and the pattern's own expression is used, since the
-    # engine that pathspec picks for a whole specification depends on what else is installed.
+def _regex(pattern: str) -> re.Pattern[str]:
+    # Imported here: most commands never look at a path. The pattern's own expression is used, since the engine that
+    # pathspec picks for a whole specification depends on what else is installed.
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-    regex = GitIgnoreSpecPattern(pattern).regex
+    regex: re.Pattern[str] | None = GitIgnoreSpecPattern(pattern).regex
     if regex is None:
         raise ValueError(f"scope pattern {pattern!r} means nothing to pathspec")
-    search: Callable[[str], object] = regex.search
-    return search
+    return regex

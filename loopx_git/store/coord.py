@@ -16,9 +16,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pygit2
+
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState, RemoteFailure
 from loopx_git.store.lock import held, locked, make_folder, read_file
+from loopx_git.store.objects import opened
 from loopx_git.store.pending import PendingFolder
 from loopx_git.store.process import Finished
 from loopx_git.store.repository import OwnRepository
@@ -162,10 +165,6 @@ class Mender:
             self._anew(found)
 
     def _look(self) -> str | None:
-        import pygit2
-
-        from loopx_git.store.objects import opened
-
         found = damage(self.path)
         if found is not None:
             return found

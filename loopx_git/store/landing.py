@@ -12,18 +12,15 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from loopx_git.errors import About, NotAllowed, RemoteFailure
 from loopx_git.store.base import CodePush, Pushed, PushKind
 from loopx_git.store.environment import REMOTE
 from loopx_git.store.lock import make_folder
+from loopx_git.store.objects import PygitObjects
 from loopx_git.store.process import Finished
 from loopx_git.store.push_result import classify, refs_in
 from loopx_git.store.repository import PUSH, OwnRepository, Repository
-
-if TYPE_CHECKING:
-    from loopx_git.store.objects import PygitObjects
 
 _NO_ATOMIC = re.compile(r"does not support --atomic")
 #: Lines of `git push --porcelain` that mark a ref as innocent: another one was the cause.

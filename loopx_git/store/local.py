@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+
+import pygit2
 
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState, NotAllowed
@@ -14,11 +15,9 @@ from loopx_git.store.base import CodePush, Fetched, Pushed, PushKind
 from loopx_git.store.coord import PENDING
 from loopx_git.store.landing import not_forward
 from loopx_git.store.lock import read_file, write_file
+from loopx_git.store.objects import PygitObjects
 from loopx_git.store.remote import LOOSE_MAX, loose_objects, refuse_clash
-
-if TYPE_CHECKING:
-    from loopx_git.store.objects import PygitObjects
-    from loopx_git.store.repository import Repository
+from loopx_git.store.repository import Repository
 
 #: The file of ours that holds the last checked tip: a branch that was rewritten by hand is noticed. No ref: the
 #: user's repository gets the coordination branch and, while a commit's outcome is open, its anchor; no more.
@@ -41,8 +40,6 @@ class LocalPublisher:
         raise NotAllowed("without a remote nothing is landed in two steps", hint="leave out --two-step")
 
     def _read(self, name: str) -> str | None:
-        import pygit2
-
         found = self.objects.repo.references.get(name)
         if found is None:
             return None
@@ -68,8 +65,6 @@ class LocalPublisher:
         write_file(os.path.join(self.repository.home, TIP), f"{tip}\n".encode("ascii"))
 
     def push(self, parent: str | None, oid: str, timeout: float) -> Pushed:
-        import pygit2
-
         self._refuse_checked_out(self.ref)
         if self._read(self.ref) == oid:
             return Pushed(PushKind.LANDED, said=f"{self.ref} is there already")

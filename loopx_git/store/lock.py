@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from loopx_git.errors import Contention, InvalidState
+from loopx_git.store.system import there
 
 #: Seconds between two tries for the lock.
 _POLL = 0.01
@@ -125,8 +126,6 @@ def make_folder(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        from loopx_git.store.system import there
-
         raise InvalidState(
             f"cannot create {folder}: {error.strerror}",
             hint=f"loopx keeps its state in .git; look whose it is: ls -ld {there(folder)}",

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import pygit2
 
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState
 from loopx_git.ledger.commits import Commit, Draft, Signature, Unreadable
 from loopx_git.ledger.snapshot import BLOB_MAX
-
-if TYPE_CHECKING:
-    import pygit2
 
 _FILE, _FOLDER = 0o100644, 0o040000
 #: Most entries of one folder, and the largest commit object in bytes, that are read.
@@ -35,8 +34,6 @@ def opened(git_dir: str) -> pygit2.Repository:
     git decides whether an owner is trusted: it was asked before, and it knows every form of safe.directory, while
     libgit2 knows some. The setting belongs to the whole process, which may not be ours alone, so it is restored.
     """
-    import pygit2
-
     settings = pygit2.settings
     before = settings.owner_validation
     settings.owner_validation = False
@@ -58,8 +55,6 @@ class PygitObjects:
 
     def reopen(self) -> None:
         """Open what is at the path now."""
-        import pygit2
-
         git_dir = self.git_dir
         try:
             self.repo = opened(git_dir)
@@ -80,8 +75,6 @@ class PygitObjects:
 
         Raises Unreadable with the file when an object is damaged or missing (`oid`, where it is known).
         """
-        import pygit2
-
         try:
             return what()
         except (pygit2.GitError, KeyError, ValueError, OSError) as error:
@@ -124,8 +117,6 @@ class PygitObjects:
         )
 
     def _commit(self, oid: str) -> pygit2.Commit:
-        import pygit2
-
         if not ids.OID.fullmatch(oid):
             raise _invalid(oid, "is not an object id")
         if oid not in self.repo:
@@ -143,8 +134,6 @@ class PygitObjects:
         return None if found[0] is None else (found[0], found[1])
 
     def build(self, parent: str | None, draft: Draft) -> str:
-        import pygit2
-
         onto = draft.onto or parent
         base = None if onto is None else self.load(self._commit(onto).tree_id)
         nested: dict[str, Any] = {}
@@ -170,8 +159,6 @@ class PygitObjects:
 
     def _write(self, base: pygit2.Tree | None, changes: Mapping[str, Any]) -> pygit2.Oid | None:
         """The tree with `changes` applied; None when nothing is left in it (git keeps no empty folders)."""
-        import pygit2
-
         builder = self.repo.TreeBuilder() if base is None else self.repo.TreeBuilder(base)
         for name, change in changes.items():
             if isinstance(change, dict):
@@ -229,8 +216,6 @@ class PygitObjects:
 
         `left` counts down the entries that may differ: a few small trees can name more paths than can be read.
         """
-        import pygit2
-
         before = {entry.name: entry for entry in old} if old is not None else {}
         after = {entry.name: entry for entry in new} if new is not None else {}
         for name in before.keys() | after.keys():
@@ -270,8 +255,6 @@ class GitTree:
         return above[name] if above is not None and name in above else None
 
     def blob(self, path: str) -> bytes | None:
-        import pygit2
-
         entry = self._entry(path)
         if entry is None:
             return None

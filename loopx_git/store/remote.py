@@ -12,19 +12,16 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from loopx_git.errors import RemoteFailure
 from loopx_git.store.base import CodePush, Fetched, Pushed, PushKind
 from loopx_git.store.coord import FETCHED, PENDING, TIP, Mender
 from loopx_git.store.environment import REMOTE
 from loopx_git.store.landing import Landing, landing
+from loopx_git.store.objects import PygitObjects
 from loopx_git.store.process import Finished
 from loopx_git.store.push_result import classify, refs_in, unreadable
 from loopx_git.store.repository import PUSH, OwnRepository, Repository
-
-if TYPE_CHECKING:
-    from loopx_git.store.objects import PygitObjects
 
 #: Loose objects past which coord.git is packed.
 LOOSE_MAX = 2000
