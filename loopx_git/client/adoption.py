@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loopx_git.client.connect import Connection
 from loopx_git.core.change import Actor, ChangeSet, Op
 from loopx_git.core.lease import Clocks
 from loopx_git.errors import InvalidState, NotAllowed
@@ -13,12 +14,8 @@ from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.tree import Tree
 from loopx_git.ledger.validation import ForeignTip
 from loopx_git.store.driver import Job
-from loopx_git.store.ledger import not_initialised
+from loopx_git.store.ledger import SubmitResult, not_initialised
 from loopx_git.store.transaction import Limits
-
-if TYPE_CHECKING:
-    from loopx_git.client.connect import Connection
-    from loopx_git.store.ledger import SubmitResult
 
 
 class _Asked(NotAllowed):

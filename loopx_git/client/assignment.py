@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from loopx_git.client.base import BaseClient
 from loopx_git.client.todos import Todos
 from loopx_git.errors import About, NotYourClaim, UsageError
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
 
 
 def refuse_assignment(client: BaseClient, todo_id: str, agent: str, *, goal_id: str | None, changes: bool) -> None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loopx_git.client.views import goal_json, peer_json, todo_json
 from loopx_git.core.policy import KEYS, get
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout
 from loopx_git.format.layout import PathKind, PathParts
+from loopx_git.ledger.commits import Commit
 from loopx_git.ledger.snapshot import TreeSnapshot
-
-if TYPE_CHECKING:
-    from loopx_git.ledger.commits import Commit
-    from loopx_git.store.ledger import Ledger
+from loopx_git.store.ledger import Ledger
 
 _Read = Callable[[TreeSnapshot, PathParts], Mapping[str, Any] | None]
 

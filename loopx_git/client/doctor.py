@@ -7,9 +7,9 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from loopx_git.client import location
+from loopx_git.client.base import BaseClient
 from loopx_git.client.config import HERE
 from loopx_git.core import resolve
 from loopx_git.core.times import format_time
@@ -18,9 +18,6 @@ from loopx_git.ledger.validation import check_state
 from loopx_git.store.coord import KEPT, set_aside
 from loopx_git.store.remote import LOOSE_MAX, loose_objects
 from loopx_git.version import __version__
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
 
 GIT_LEAST = (2, 31)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loopx_git.client.todos import Todos
+from loopx_git.client.views import TodoView
 from loopx_git.core.lease import Lease
 from loopx_git.errors import NotAllowed, UsageError
-
-if TYPE_CHECKING:
-    from loopx_git.client.todos import Todos
-    from loopx_git.client.views import TodoView
 
 
 class Outcome(StrEnum):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.base import Namespace
@@ -14,9 +13,7 @@ from loopx_git.core import resolve
 from loopx_git.core.commands import CloseGoal, CreateGoal
 from loopx_git.core.peer import ClaimMode, Goal
 from loopx_git.errors import InternalError, UsageError
-
-if TYPE_CHECKING:
-    from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.snapshot import TreeSnapshot
 
 
 @dataclass(frozen=True, slots=True)

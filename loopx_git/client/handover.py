@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.history import entry_of
+from loopx_git.client.views import TodoView
 from loopx_git.errors import InvalidState
 from loopx_git.ledger.commits import newest_first
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.client.views import TodoView
 
 #: How many of the newest notes are handed over, and how far back history is searched for the last holder.
 NOTES, DEPTH = 5, 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.base import Namespace
@@ -16,13 +16,10 @@ from loopx_git.core import resolve
 from loopx_git.core.times import format_time
 from loopx_git.errors import InvalidState
 from loopx_git.format import layout, message, version
-from loopx_git.ledger.commits import Unreadable, newest_first
+from loopx_git.ledger.commits import Commit, Unreadable, newest_first
 from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.ledger.validation import check_state
 from loopx_git.store.ledger import not_initialised
-
-if TYPE_CHECKING:
-    from loopx_git.ledger.commits import Commit
 
 
 @dataclass(frozen=True, slots=True)

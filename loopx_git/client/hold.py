@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.lease_renewer import LeaseRenewer
 from loopx_git.client.parameters import Taking
 from loopx_git.client.take import take
 from loopx_git.client.todos import Todos
+from loopx_git.client.views import News, TodoView
 from loopx_git.errors import NotYourClaim
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.client.views import News, TodoView
 
 
 class Hold:

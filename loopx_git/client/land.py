@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.config import HERE
 from loopx_git.client.lease_renewer import LeaseRenewer
 from loopx_git.client.validation import validate
+from loopx_git.client.views import TodoView
 from loopx_git.core import resolve
 from loopx_git.core.change import Actor, Facts, Op, place_of
 from loopx_git.core.commands import OnTodo
@@ -19,13 +20,9 @@ from loopx_git.core.table import Operation
 from loopx_git.errors import InvalidState, LoopXError, NotAllowed, NotYourClaim, UsageError
 from loopx_git.format import message
 from loopx_git.ledger.commits import newest_first
+from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.store.base import CodePush, Publisher
 from loopx_git.store.user_command import watched
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.client.views import TodoView
-    from loopx_git.ledger.snapshot import TreeSnapshot
 
 Sink = Callable[[bytes], None]
 #: How long the user's pre-push hook may take, in seconds.

@@ -5,16 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.news import news
 from loopx_git.client.renewal import renew
+from loopx_git.client.views import News
 from loopx_git.core.lease import Ended, Lease, late_at, margin
 from loopx_git.errors import About, Contention, InvalidState, LoopXError, NotYourClaim, OutcomeUnknown, RemoteFailure
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.client.views import News
 
 #: Seconds between two renewals of a claim without a time bound, so that its peer does not go stale.
 UNBOUND_EVERY = 3600.0

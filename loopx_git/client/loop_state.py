@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.identity import session_of_loop
 from loopx_git.client.take import explained
 from loopx_git.client.views import LeaseView, lease_view
@@ -19,10 +20,7 @@ from loopx_git.core.peer import PeerStatus
 from loopx_git.core.plan_loop import owns, tracked
 from loopx_git.errors import HeldByAnother, UsageError
 from loopx_git.format.loop_record import as_json
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.snapshot import TreeSnapshot
 
 
 @dataclass(frozen=True, slots=True)

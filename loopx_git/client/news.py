@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.views import News
 from loopx_git.core.change import Actor, Op
 from loopx_git.core.fields import EDITABLE
 from loopx_git.core.meaning import NOTE_REASON
 from loopx_git.errors import InvalidState
 from loopx_git.format import message
-from loopx_git.ledger.commits import newest_first
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.format.message import Message
-    from loopx_git.ledger.commits import Commit
+from loopx_git.format.message import Message
+from loopx_git.ledger.commits import Commit, newest_first
 
 #: How far back history is searched, and how much is told of it, the newest.
 DEPTH, MOST = 2000, 50

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import Protocol, Unpack
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.parameters import Choosing, Claiming
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import resolve
+from loopx_git.core.change import Actor
 from loopx_git.core.peer import ClaimMode, Peer, PeerStatus
 from loopx_git.core.query import Skipped, contended, covering, fitting
+from loopx_git.core.todo import Todo
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotFound, UsageError
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.core.change import Actor
-    from loopx_git.core.todo import Todo
-    from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.snapshot import TreeSnapshot
 
 #: As many todos are looked at as there are agents, between these bounds.
 FEW_MIN, FEW_MAX = 4, 32

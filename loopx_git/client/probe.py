@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.config import HERE
 from loopx_git.client.doctor import Check
 from loopx_git.errors import RemoteFailure, UsageError
@@ -18,9 +18,6 @@ from loopx_git.store.base import PushKind
 from loopx_git.store.lock import locked
 from loopx_git.store.process import Finished
 from loopx_git.store.push_result import classify, refs_in
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
 
 #: A ref that is not a branch. A coordination branch does not need one; the probe tells whether one could be used.
 _CUSTOM = "refs/loopx/probe-"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loopx_git.client import location
+from loopx_git.client.base import BaseClient
 from loopx_git.client.config import HERE, dump_file
 from loopx_git.core import ids
 from loopx_git.core.times import format_time
@@ -15,9 +16,6 @@ from loopx_git.errors import Contention, InvalidState, LoopXError, NotAllowed, R
 from loopx_git.ledger.validation import FIRST_CHECK, Checker
 from loopx_git.store.base import Pushed, PushKind
 from loopx_git.store.lock import locked
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
 
 
 def accept(client: BaseClient, tip: str, reason: str) -> None:

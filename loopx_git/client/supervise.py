@@ -8,16 +8,13 @@ import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.lease_renewer import LeaseRenewer
+from loopx_git.client.views import TodoView
 from loopx_git.core.lease import margin
 from loopx_git.format import layout
 from loopx_git.store.process_group import ProcessGroup
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.client.views import TodoView
 
 #: What reaches the runner while the command works: ("signal", number), ("lost", error), ("exit", status).
 Inbox = queue.SimpleQueue[tuple[str, object]]

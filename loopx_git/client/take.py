@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.parameters import Taking
 from loopx_git.client.renewal import renew
 from loopx_git.client.todos import Todos
+from loopx_git.client.views import TodoView
 from loopx_git.core import resolve
 from loopx_git.core.times import UNSET
 from loopx_git.errors import HeldByAnother, NotFound, NotYourClaim
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.client.views import TodoView
 
 
 @dataclass(frozen=True, slots=True)

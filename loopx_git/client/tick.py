@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.loop_state import LoopView, claim_task, loop_actor, loop_view
 from loopx_git.client.next_todo import drawn, few
 from loopx_git.client.supervise import Inbox, supervise
@@ -22,11 +22,8 @@ from loopx_git.core.peer import Peer
 from loopx_git.core.plan_loop import check_home, owns, tracked
 from loopx_git.core.query import fitting
 from loopx_git.errors import Contention, HeldByAnother, NotAllowed, NotYourClaim, UsageError
+from loopx_git.ledger.snapshot import TreeSnapshot
 from loopx_git.store.lock import locked
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.ledger.snapshot import TreeSnapshot
 
 #: Why a tick was skipped: the words of the contract first.
 TAKEN = "task_claimed_by_other_loop"

@@ -6,21 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from loopx_git.client.arguments import checked, identifier, words
 from loopx_git.client.base import BaseClient, Namespace
 from loopx_git.client.next_todo import peer_of
 from loopx_git.client.views import Reading, TodoView
 from loopx_git.core import conditions, resolve
+from loopx_git.core.change import Actor
 from loopx_git.core.lease import Clocks, Lease, LeaseState
 from loopx_git.core.query import Skipped, waits_for, why_not
 from loopx_git.core.todo import TERMINAL, Status, Todo
 from loopx_git.errors import InvalidState, NotAllowed, UsageError
-
-if TYPE_CHECKING:
-    from loopx_git.core.change import Actor
-    from loopx_git.ledger.snapshot import TreeSnapshot
+from loopx_git.ledger.snapshot import TreeSnapshot
 
 
 @dataclass(frozen=True, slots=True)

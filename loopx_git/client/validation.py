@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from loopx_git.client.base import BaseClient
 from loopx_git.client.config import FILE, allow_of, parse_tables
 from loopx_git.client.lease_renewer import LeaseRenewer
+from loopx_git.core.change import Actor
+from loopx_git.core.plan_todo import NeedsValidation
 from loopx_git.errors import About, NotAllowed
 from loopx_git.store.user_command import watched
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.core.change import Actor
-    from loopx_git.core.plan_todo import NeedsValidation
 
 #: How long a check may take, in seconds.
 TIMEOUT = 3600.0

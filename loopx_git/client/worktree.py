@@ -11,18 +11,15 @@ import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from loopx_git.client import tree_settings
+from loopx_git.client.base import BaseClient
 from loopx_git.client.config import DEFAULT_REF
+from loopx_git.client.views import TodoView
 from loopx_git.errors import About, Contention, LoopXError, NotAllowed, NotFound, UsageError
 from loopx_git.store.lock import locked, make_folder, write_file
 from loopx_git.store.process import Finished
 from loopx_git.store.system import system_errors
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.client.views import TodoView
 
 #: The file that marks a worktree as ours, in our folder in its git directory. Without it a worktree is the user's.
 _MARK = "made-for"

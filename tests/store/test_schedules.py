@@ -126,7 +126,7 @@ class Client:
         self.commands = self.todo.pop(0)
         ledger, started = self.clone.ledger, self.clone.clock.counting()
         job = self.clone.job(self.commands, self.actor, **LIMITS)
-        earlier = ledger._settle(job, started)
+        earlier = ledger._look_up_pending(job, started)
         self.driver = Driver(self.clone.context, job, started, earlier or ledger._record(job))
         self.answer = None
         self.steps = tx.transaction(job.limits, resumed=earlier is not None)
