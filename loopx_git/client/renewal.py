@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+from loopx_git.client.base import BaseClient
 from loopx_git.core.commands import OnTodo
 from loopx_git.core.table import Operation
 from loopx_git.core.times import UNSET, Ttl
 from loopx_git.errors import UsageError
-
-if TYPE_CHECKING:
-    from loopx_git.client.base import BaseClient
-    from loopx_git.store.ledger import SubmitResult
+from loopx_git.store.ledger import SubmitResult
 
 
 def renew(

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from loopx_git.errors import RemoteFailure
-
-if TYPE_CHECKING:
-    from loopx_git.store.repository import Repository
+from loopx_git.store.repository import Repository
 
 
 class PushKind(StrEnum):

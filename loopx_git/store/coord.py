@@ -14,21 +14,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pygit2
 
 from loopx_git.core import ids
 from loopx_git.errors import InvalidState, RemoteFailure
+from loopx_git.store.base import Fetched
 from loopx_git.store.lock import held, locked, make_folder, read_file
 from loopx_git.store.objects import opened
 from loopx_git.store.pending import PendingFolder
 from loopx_git.store.process import Finished
 from loopx_git.store.repository import OwnRepository
 from loopx_git.store.system import system_errors
-
-if TYPE_CHECKING:
-    from loopx_git.store.base import Fetched
 
 FETCHED = "refs/loopx/fetched"
 TIP = "refs/loopx/tip"
