@@ -30,10 +30,9 @@ from loopx_git.version import __version__
 
 if TYPE_CHECKING:
     from loopx_git.ledger.commits import Progress
-    from loopx_git.store.base import Publisher
     from loopx_git.store.coord import Mender
     from loopx_git.store.ledger import Ledger
-    from loopx_git.store.objects import PygitObjects
+    from loopx_git.store.local import LocalPublisher
     from loopx_git.store.remote import RemotePublisher
 
 
@@ -158,9 +157,9 @@ class Connection:
         warning = location.copied(self.repository, self.settings, pin)
         if warning is not None:
             self._notes.append(warning)
-        publisher, objects = self._publisher()
+        publisher = self._publisher()
         context = TransactionContext(
-            objects=objects,
+            objects=publisher.objects,
             publisher=publisher,
             pending=PendingFolder(self.repository.home),
             clock=self.overrides.clock,
@@ -178,20 +177,17 @@ class Connection:
         )
         return Ledger(context, self.repository.home)
 
-    def _publisher(self) -> tuple[Publisher, Any]:
+    def _publisher(self) -> LocalPublisher | RemotePublisher:
         from loopx_git.store.local import LocalPublisher
         from loopx_git.store.objects import PygitObjects
 
         repository, settings = self.repository, self.settings
         if settings.remote == HERE:
-            objects = PygitObjects(
-                repository.common_dir,
-                self._signer(with_config(scrubbed(self.env), signing_settings(repository.config))),
-            )
-            return LocalPublisher(objects, repository, settings.ref), objects
+            env = with_config(scrubbed(self.env), signing_settings(repository.config))
+            return LocalPublisher(PygitObjects(repository.common_dir, self._signer(env)), repository, settings.ref)
         return self.open_remote()
 
-    def open_remote(self) -> tuple[RemotePublisher, PygitObjects]:
+    def open_remote(self) -> RemotePublisher:
         """coord.git and the publisher on it, for the remote that the settings name."""
         from loopx_git.store.coord import Mender
         from loopx_git.store.objects import PygitObjects
@@ -207,9 +203,11 @@ class Connection:
             seen = config_of(place, at(place, clean)) if conditions else None
             return with_config(clean, transport_settings(repository.config, settings.remote, *urls, seen))
 
-        def publisher_in(place: str) -> RemotePublisher:
-            own = OwnRepository(place, env_in(place))
-            return RemotePublisher(PygitObjects(place), own, settings.ref, depth=settings.depth)
+        def publisher_in(place: str, mender: Mender | None = None) -> RemotePublisher:
+            env = env_in(place)
+            objects = PygitObjects(place) if mender is None else PygitObjects(place, self._signer(env), mender.mend)
+            own = OwnRepository(place, env)
+            return RemotePublisher(objects, own, settings.ref, depth=settings.depth, mender=mender)
 
         mender = Mender(
             path=path,
@@ -223,11 +221,7 @@ class Connection:
         )
         self._menders.append(mender)
         mender.ready()
-        env = env_in(path)
-        objects = PygitObjects(path, self._signer(env), mender.mend)
-        own = OwnRepository(path, env)
-        publisher = RemotePublisher(objects, own, settings.ref, depth=settings.depth, mender=mender)
-        return publisher, objects
+        return publisher_in(path, mender)
 
     def _signer(self, env: Mapping[str, str]) -> Any:
         if not self.settings.sign:

@@ -39,7 +39,7 @@ class Probe:
         settings = self._connection.settings
         if settings.remote == HERE:
             raise UsageError("there is no remote to probe", hint="git remote add origin URL")
-        self._publisher, self._objects = self._connection.open_remote()
+        self._publisher = self._connection.open_remote()
         self._remote = settings.remote
         name = self._connection.overrides.entropy(6).hex()
         self._beside = f"{settings.ref}-probe-"
@@ -70,7 +70,7 @@ class Probe:
         draft = Draft(
             {"probe": text.encode()}, "loopx doctor --probe\n", who, who, self._connection.overrides.clock.wall()
         )
-        return self._objects.build(parent, draft)
+        return self._publisher.objects.build(parent, draft)
 
     def _push(self, *args: str) -> Finished:
         pushed = self._publisher.raw_push(args, self._connection.left)

@@ -62,7 +62,7 @@ def publish(client: BaseClient) -> dict[str, Any]:
     if settings.ref != pin.ref:
         raise InvalidState(f"the ledger's ref is {pin.ref}", hint=f"git config loopx.ref {pin.ref}")
     with locked(repository.home, connection.left):
-        publisher, objects = connection.open_remote()
+        publisher = connection.open_remote()
         local = repository.resolve(pin.ref)
         if local is None:
             raise InvalidState(f"{pin.ref} is not in this repository any more", hint="git branch --all")
@@ -70,7 +70,7 @@ def publish(client: BaseClient) -> dict[str, Any]:
         copied = publisher.own.git([*args, f"+{pin.ref}:refs/loopx/published"], connection.left)
         if copied.code:
             raise InvalidState(f"the ledger could not be copied: {copied.complaint}", hint="git fsck")
-        for fault in Checker(objects, {}).walk(None, local, 10**9):
+        for fault in Checker(publisher.objects, {}).walk(None, local, 10**9):
             raise fault.error()
         shown = publisher.fetch(connection.left).read("the remote")
         if shown is not None and shown != local:
