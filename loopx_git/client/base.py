@@ -154,6 +154,7 @@ class BaseClient:
 
         `publisher` replaces the ledger's own for this publication.
         """
+        # Imported here: a command that only reads plans nothing.
         from loopx_git.ledger.group import plan_group
         from loopx_git.store.driver import Job
         from loopx_git.store.ledger import not_initialised
@@ -184,7 +185,7 @@ class BaseClient:
                 noted(ledger.notes, self._stamp, what="refused")
             raise
         except InvalidState as error:
-            from loopx_git.client.adoption import adopted_if_safe
+            from loopx_git.client.adoption import adopted_if_safe  # rare
 
             if dry_run or not adopted_if_safe(self.connection, error, actor):
                 raise

@@ -68,7 +68,7 @@ class Client(BaseClient):
         agent. `ttl` is in seconds, None for no bound, "unset" for the policy's. Entering raises what `todo.claim`
         raises.
         """
-        from loopx_git.client.hold import Hold
+        from loopx_git.client.hold import Hold  # as the namespaces: at its first use
 
         return Hold(self, todo_id, **how)
 
@@ -81,7 +81,7 @@ class Client(BaseClient):
         todos whose branch or worktree could not be prepared). Raises what `todo.claim` raises, UsageError when the
         command cannot be started, NotYourClaim when the claim was lost while the command ran.
         """
-        from loopx_git.client.run import run
+        from loopx_git.client.run import run  # as above
 
         return run(self, argv, todo_id=todo_id, **settings)
 
@@ -93,7 +93,7 @@ class Client(BaseClient):
         NotYourClaim when the claim is lost, NotAllowed when the code is not a fast-forward or the check fails,
         RemoteFailure when the remote refuses the push.
         """
-        from loopx_git.client.land import land
+        from loopx_git.client.land import land  # as above
 
         with self.connection.within():
             return land(self, todo_id, **settings)

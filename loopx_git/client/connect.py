@@ -110,7 +110,7 @@ class Connection:
         """The wall clock now, the first sight of records from the future, and each agent's newest operation."""
         ledger, clock = self.ledger, self.overrides.clock
         if self._active is None:
-            from loopx_git.store.activity import Activity
+            from loopx_git.store.activity import Activity  # with the ledger, as below
 
             def reach(tip: str) -> int | None:
                 return ledger.snapshot(tip).policy.peers_stale_after
@@ -142,6 +142,7 @@ class Connection:
         return pin is not None and pin.home != location.home_of(self.repository, self.settings.remote)
 
     def _open(self) -> Ledger:
+        # Imported here and in what it calls: a usage error loads no transaction and no pygit2.
         from loopx_git.ledger.commits import Signature
         from loopx_git.store.driver import TransactionContext
         from loopx_git.store.ledger import Ledger
@@ -226,7 +227,7 @@ class Connection:
     def _signer(self, env: Mapping[str, str]) -> Any:
         if not self.settings.sign:
             return None
-        from loopx_git.store.signing import signer
+        from loopx_git.store.signing import signer  # few sign
 
         return signer(self.repository, env)
 

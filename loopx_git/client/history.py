@@ -103,7 +103,7 @@ class History(Namespace):
         return Verification(len(oids), findings, tip, oids[0], complete)
 
     def _unproven(self, oids: Sequence[str]) -> list[dict[str, str]]:
-        from loopx_git.store.signatures import Verifier
+        from loopx_git.store.signatures import Verifier  # only --signatures
 
         connection = self._client.connection
         verifier = Verifier(connection.ledger.objects, connection.env, connection.reviewed(SIGNERS)[0])

@@ -106,7 +106,7 @@ class Loops(Namespace):
         A tick that finds nothing to do, or that loses a race, is skipped. Raises NotYourClaim when the task was taken
         from the loop, UsageError when the command cannot be started, NotFound when there is no such loop.
         """
-        from loopx_git.client.tick import tick
+        from loopx_git.client.tick import tick  # starts processes: no other method does
 
         return tick(self._client, name, argv, task=task, goal_id=goal_id, resume=resume, grace=grace, inbox=inbox)
 

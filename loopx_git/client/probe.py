@@ -111,7 +111,7 @@ class Probe:
         if self._at(self._ref) != first:
             if pushed.code == 0:
                 yield Check("create", "fail", f"{self._ref} was taken and is not shown: no client could read it",
-                            "git config loopx.ref REF   (one that the remote shows)")  # a row  # fmt: skip
+                            "git config loopx.ref REF   (one that the remote shows)")  # a try  # fmt: skip
                 return
             said = classify(pushed, self._ref).said or pushed.complaint
             allow = f"{self._beside}* and the coordination ref"
@@ -122,13 +122,13 @@ class Probe:
         yield Check("create", "ok", f"a {self._kind} can be made, {self._beside}* ({took * 1000:.0f} ms)")
         self._push(f"--force-with-lease={self._ref}:{first}", f"{second}:{self._ref}")
         yield _verdict("fast-forward", self._at(self._ref) == second, "a fast-forward passes",
-                            "a fast-forward is refused", "allow pushes to the coordination ref")  # a row  # fmt: skip
+                            "a fast-forward is refused", "allow pushes to the coordination ref")  # a try  # fmt: skip
         self._push(f"--force-with-lease={self._ref}:{first}", f"{rival}:{self._ref}")
         self._push(f"--force-with-lease={self._ref}:", f"{other}:{self._ref}")
         yield _verdict("compare-and-swap", self._at(self._ref) == second,
                             "a push that expects another tip is refused",
                             "A PUSH THAT EXPECTS ANOTHER TIP PASSES: claims are not safe on this remote",
-                            "use another remote: git config loopx.remote NAME")  # a row  # fmt: skip
+                            "use another remote: git config loopx.remote NAME")  # a try  # fmt: skip
         yield self._atomic(first, second)
         yield from self._harm(first, second)
         if not self._branch:
@@ -136,7 +136,7 @@ class Probe:
         self._push(f"{first}:{self._custom}")
         yield _verdict("custom ref", self._at(self._custom) == first, "refs beside branches can be made",
                        "refs beside branches are not taken or not shown: the coordination ref must be a branch", "",
-                       "warn")  # a row  # fmt: skip
+                       "warn")  # a try  # fmt: skip
 
     def _atomic(self, first: str, second: str) -> Check:
         """One ref that could be made and one whose lease is wrong: nothing must move."""
@@ -145,16 +145,16 @@ class Probe:
         return _verdict("atomic", self._at(self._second) is None and self._at(self._ref) == second,
                         "several refs move together or not at all: land is safe",
                         "several refs do not move as one: land cannot be used here",
-                        "land needs --atomic; complete and merge one after the other", "warn")  # a row  # fmt: skip
+                        "land needs --atomic; complete and merge one after the other", "warn")  # a try  # fmt: skip
 
     def _harm(self, first: str, second: str) -> Iterator[Check]:
         """What the remote should refuse: going back, and deletion."""
         self._push("--force", f"{first}:{self._ref}")
         yield _verdict("force", self._at(self._ref) == second, "a forced push is refused",
-                       "a forced push passes: history can be rewritten", self._recipe, "warn")  # a row  # fmt: skip
+                       "a forced push passes: history can be rewritten", self._recipe, "warn")  # a try  # fmt: skip
         self._push(f":{self._ref}")
         yield _verdict("delete", self._at(self._ref) is not None, f"a {self._kind} cannot be deleted",
-                       f"a {self._kind} can be deleted", self._recipe, "warn")  # a row  # fmt: skip
+                       f"a {self._kind} can be deleted", self._recipe, "warn")  # a try  # fmt: skip
 
     def _clean(self) -> Iterator[Check]:
         refs = (self._ref, self._second, self._custom)
@@ -169,10 +169,10 @@ class Probe:
                 left.append(ref)
         if looked.code and left:
             yield Check("clean-up", "warn", f"what may be left behind there: {', '.join(left)}",
-                        f"git ls-remote {self._remote}")  # a row  # fmt: skip
+                        f"git ls-remote {self._remote}")  # a try  # fmt: skip
         elif left:
             yield Check("clean-up", "warn", f"the remote lets nothing be deleted; left behind: {', '.join(left)}",
-                        "its administrator may remove that ref")  # a row  # fmt: skip
+                        "its administrator may remove that ref")  # a try  # fmt: skip
 
 
 def _verdict(name: str, holds: bool, good: str, bad: str, command: str, level: str = "fail") -> Check:

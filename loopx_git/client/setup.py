@@ -114,7 +114,7 @@ class Setup(Namespace):
         of this clone. Raises UsageError when `tip` is not a full id, NotAllowed when it is not the remote's tip,
         InvalidState when its history is not legal.
         """
-        from loopx_git.client.recovery import accept
+        from loopx_git.client.recovery import accept  # rare
 
         accept(self._client, tip, reason)
         return self.sync()
@@ -126,7 +126,7 @@ class Setup(Namespace):
         nothing. Facts: adopted (False when the tip is a legal operation), admitted, undone (with reasons), tip,
         commit. Raises RemoteFailure when the coordination ref cannot be read.
         """
-        from loopx_git.client.adoption import adopt
+        from loopx_git.client.adoption import adopt  # rare
 
         return adopt(self._client.connection, self._client.connection.actor(), dry_run=dry_run, discard=discard)
 
@@ -135,7 +135,7 @@ class Setup(Namespace):
 
         Raises UsageError when there is no remote, NotAllowed when the remote has another history on that ref.
         """
-        from loopx_git.client.recovery import publish
+        from loopx_git.client.recovery import publish  # rare
 
         return publish(self._client)
 

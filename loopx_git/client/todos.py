@@ -95,7 +95,7 @@ class Todos(TodoReads):
         return [view if tip is None or not view.acquired else self._handed_over(view, tip) for view in views]
 
     def _handed_over(self, view: TodoView, tip: str) -> TodoView:
-        from loopx_git.client.handover import handover
+        from loopx_git.client.handover import handover  # only a new claim has one
 
         known = handover(self._client, view, view.facts.get("former"), tip)
         return view if known is None else replace(view, facts={**view.facts, "handover": known})
@@ -108,7 +108,7 @@ class Todos(TodoReads):
         when no agent is set. `statuses` narrows the choice to open or to in_progress todos. Without `claim`, `best`
         of the answer has the best `limit` (None: all) that fit.
         """
-        from loopx_git.client.next_todo import next_todo
+        from loopx_git.client.next_todo import next_todo  # only here
 
         return next_todo(self._client, claim=self.claim if claim else None, **how)
 
@@ -213,7 +213,7 @@ class Todos(TodoReads):
         except NeedsValidation as needed:
             if how["dry_run"]:
                 raise
-            from loopx_git.client.validation import validate
+            from loopx_git.client.validation import validate  # starts threads: few todos have a check
 
             validate(self._client, needed, actor, how["sink"] or (lambda chunk: None))
             command = replace(command, validated=needed.argv)

@@ -110,7 +110,7 @@ class LeaseView:
 
     def as_json(self) -> dict[str, Any]:
         """The JSON of the command line: the record, id, expires_at and state."""
-        from loopx_git.format.lease_record import as_json
+        from loopx_git.format.lease_record import as_json  # only --json
 
         return {
             **as_json(self.lease),
@@ -205,7 +205,7 @@ def lease_view(lease: Lease | None, todo: str, clocks: Clocks, skew_s: int) -> L
 
 def todo_json(todo: Todo) -> dict[str, Any]:
     """The frontmatter keys with JSON values, and the body and the notes."""
-    from loopx_git.format.files import TODO
+    from loopx_git.format.files import TODO  # only --json
 
     shown: dict[str, Any] = {key: plain(getattr(todo, key)) for key in TODO}
     shown["archived"] = todo.archived

@@ -42,6 +42,6 @@ class LoopXClient(Client):
     @cached_property
     def aio(self) -> Aio:
         """`hold` and `next` for asyncio."""
-        from loopx_git.sdk.aio import Aio
+        from loopx_git.sdk.aio import Aio  # asyncio takes a while to load
 
         return Aio(self)
