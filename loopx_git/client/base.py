@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from loopx_git.client import claims_writer
 from loopx_git.client.connect import Connection, Overrides
+from loopx_git.client.parameters import Caller
 from loopx_git.client.views import LeaseView, Reading, TodoView
 from loopx_git.core.change import Actor, Facts, place_of
 from loopx_git.core.claim import state_of
@@ -296,10 +297,10 @@ class Namespace:
         return self._client.snapshot(reading), reading
 
     def _publish(
-        self, command: Command, words: str, agent: str | None, session: str | None = None, *, dry_run: bool = False
+        self, command: Command, words: str, *, dry_run: bool = False, **who: Unpack[Caller]
     ) -> tuple[Facts, TreeSnapshot]:
         """Publish one command: its facts, and the state with it (of a dry run: the state that it was planned on)."""
-        actor = self._client.connection.actor(agent, session)
+        actor = self._client.connection.actor(who.get("agent_id"), who.get("session"))
         answer = self._client.submit([command], actor, dry_run=dry_run, words=words)
         assert answer.tip is not None
         return answer.facts[0], self._client.connection.ledger.snapshot(answer.tip)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Unpack
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.base import Namespace
+from loopx_git.client.parameters import Asked
 from loopx_git.client.views import Reading
 from loopx_git.core import resolve
 from loopx_git.core.commands import CloseGoal, CreateGoal
@@ -29,9 +31,8 @@ class Goals(Namespace):
     """Named sets of todos."""
 
     def create(
-        self, goal_id: str, *, title: str | None = None, claims: str | None = None, agent_id: str | None = None,
-        dry_run: bool = False,
-    ) -> tuple[GoalView | None, bool]:  # grouped by meaning  # fmt: skip
+        self, goal_id: str, *, title: str | None = None, claims: str | None = None, **how: Unpack[Asked]
+    ) -> tuple[GoalView | None, bool]:
         """Create a goal: (the goal, whether it is new). The goal is None in a dry run of a new one.
 
         Raises UsageError for an id or a mode of claims that is not valid, NotAllowed when the mode of a goal in use
@@ -40,17 +41,16 @@ class Goals(Namespace):
         if claims is not None and claims not in set(ClaimMode):
             raise UsageError(f"{claims!r} is not a mode of claims", hint="--claims exclusive, or soft")
         command = CreateGoal(goal_id, title, None if claims is None else ClaimMode(claims))
-        facts, snapshot = self._publish(command, f"goal create {goal_id}", agent_id, dry_run=dry_run)
+        facts, snapshot = self._publish(command, f"goal create {goal_id}", **how)
         view = None if snapshot.goal(goal_id) is None else _view(snapshot, goal_id)
         return view, facts.get("created", False)
 
-    def close(self, goal_id: str, *, agent_id: str | None = None, dry_run: bool = False) -> tuple[GoalView, bool]:
+    def close(self, goal_id: str, **how: Unpack[Asked]) -> tuple[GoalView, bool]:
         """Close a goal in which no todo is held: (the goal, whether it was open).
 
         Raises NotAllowed while claims in it are live, NotFound when there is no such goal.
         """
-        words = f"goal close {goal_id}"
-        facts, snapshot = self._publish(CloseGoal(goal_id), words, agent_id, dry_run=dry_run)
+        facts, snapshot = self._publish(CloseGoal(goal_id), f"goal close {goal_id}", **how)
         return _view(snapshot, goal_id), facts.get("closed", False)
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[list[GoalView], Reading]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Unpack
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.base import Namespace
+from loopx_git.client.parameters import Caller
 from loopx_git.client.task_lease import TaskLease
 from loopx_git.client.todo_reads import TodoReads, not_ready
 from loopx_git.client.views import LeaseView, Reading, TodoView
@@ -71,15 +73,15 @@ class Heartbeat(Namespace):
     #: A tick or a watch is as long as the work that it does; each step of it has a budget of its own.
     LASTING = True
 
-    def beat(self, *, agent_id: str | None = None, session: str | None = None) -> datetime:
+    def beat(self, **who: Unpack[Caller]) -> datetime:
         """Record that the peer is alive, and renew what its session holds; returns the recorded time.
 
         Raises NotAllowed when the agent is not a registered peer.
         """
-        facts, snapshot = self._publish(Beat(), "heartbeat beat", agent_id, session)
+        facts, snapshot = self._publish(Beat(), "heartbeat beat", **who)
         peer = snapshot.peer(facts["agent"])
         assert peer is not None
-        TaskLease(self._client).renew_all(agent_id=agent_id, session=session)
+        TaskLease(self._client).renew_all(**who)
         return peer.last_seen or peer.created_at
 
     def status(self, *, goal_id: str | None = None, fresh: bool = False, offline: bool = False) -> HeartbeatStatus:

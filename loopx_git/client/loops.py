@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.base import Namespace
 from loopx_git.client.loop_state import LoopView, claim_task, loop_actor, loop_view
+from loopx_git.client.parameters import Asked
 from loopx_git.client.views import Reading
 from loopx_git.core import ids
 from loopx_git.core.change import Actor
@@ -30,18 +31,16 @@ class Loops(Namespace):
     #: A tick or a watch is as long as the work that it does; each step of it has a budget of its own.
     LASTING = True
 
-    def create(
-        self, name: str, *, agent_id: str | None = None, dry_run: bool = False
-    ) -> tuple[LoopView | None, bool]:
+    def create(self, name: str, **how: Unpack[Asked]) -> tuple[LoopView | None, bool]:
         """Create a loop and register its peer: (the loop, whether it is new). The loop is None in a dry run of a new
         one.
 
         Raises UsageError for a name that is not valid, NotAllowed when another peer has the name.
         """
         command = CreateLoop(ids.check("agent", name, where="loop"))
-        facts, snapshot = self._publish(command, f"loop create {name}", agent_id, dry_run=dry_run)
+        facts, snapshot = self._publish(command, f"loop create {name}", **how)
         created = facts["created"]
-        return (None if created and dry_run else loop_view(self._client, snapshot, name)), created
+        return (None if created and how["dry_run"] else loop_view(self._client, snapshot, name)), created
 
     def list(self, *, fresh: bool = False, offline: bool = False) -> tuple[Sequence[LoopView], Reading]:
         """Every loop, by name. Raises NotInitialised."""
@@ -75,26 +74,24 @@ class Loops(Namespace):
         command = ClaimTask(name, todo_id, goal_id, resume, force, reason)
         return claim_task(self._client, command, dry_run=dry_run)
 
-    def pause(self, name: str, *, agent_id: str | None = None, dry_run: bool = False) -> LoopView:
+    def pause(self, name: str, **how: Unpack[Asked]) -> LoopView:
         """Pause a loop: its ticks are skipped, and it keeps its task. Raises NotFound when there is no such loop."""
-        return self._status(name, LoopStatus.PAUSED, agent_id, dry_run)
+        return self._status(SetLoopStatus(name, LoopStatus.PAUSED), how)
 
-    def resume(self, name: str, *, agent_id: str | None = None, dry_run: bool = False) -> LoopView:
+    def resume(self, name: str, **how: Unpack[Asked]) -> LoopView:
         """Resume a paused loop. Raises NotFound when there is no such loop, NotAllowed when it is halted."""
-        return self._status(name, LoopStatus.RUNNING, agent_id, dry_run)
+        return self._status(SetLoopStatus(name, LoopStatus.RUNNING), how)
 
-    def halt(
-        self, name: str, *, reason: str | None = None, agent_id: str | None = None, dry_run: bool = False
-    ) -> LoopView:
+    def halt(self, name: str, *, reason: str | None = None, **how: Unpack[Asked]) -> LoopView:
         """Stop a loop until somebody approves it; it keeps its task. Raises NotFound when there is no such loop."""
-        return self._status(name, LoopStatus.HALTED, agent_id, dry_run, reason=reason)
+        return self._status(SetLoopStatus(name, LoopStatus.HALTED, reason=reason), how)
 
-    def approve(self, name: str, *, agent_id: str | None = None, dry_run: bool = False) -> LoopView:
+    def approve(self, name: str, **how: Unpack[Asked]) -> LoopView:
         """Let a halted loop continue.
 
         Raises NotAllowed when a loop approves itself, NotFound when there is no such loop.
         """
-        return self._status(name, LoopStatus.RUNNING, agent_id, dry_run, approve=True)
+        return self._status(SetLoopStatus(name, LoopStatus.RUNNING, approve=True), how)
 
     def tick(
         self, name: str, argv: Sequence[str], *, task: str | None = None, goal_id: str | None = None,
@@ -117,10 +114,6 @@ class Loops(Namespace):
         """
         return loop_actor(self._client, name)
 
-    def _status(
-        self, name: str, status: LoopStatus, agent_id: str | None, dry_run: bool, *, approve: bool = False,
-        reason: str | None = None,
-    ) -> LoopView:  # grouped by meaning  # fmt: skip
-        command = SetLoopStatus(name, status, approve, reason)
-        _, snapshot = self._publish(command, f"loop {status} {name}", agent_id, dry_run=dry_run)
-        return loop_view(self._client, snapshot, name)
+    def _status(self, command: SetLoopStatus, how: Asked) -> LoopView:
+        _, snapshot = self._publish(command, f"loop {command.status} {command.loop}", **how)
+        return loop_view(self._client, snapshot, command.loop)

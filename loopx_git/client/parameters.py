@@ -22,6 +22,13 @@ class Caller(TypedDict, total=False):
     session: str | None
 
 
+class Asked(TypedDict, total=False):
+    """A change of the ledger that needs no claim: who asks for it."""
+
+    agent_id: str | None
+    dry_run: bool
+
+
 class OneTodo(Caller, total=False):
     """An operation on one todo."""
 

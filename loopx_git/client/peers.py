@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from loopx_git.client.arguments import checked
 from loopx_git.client.base import Namespace
+from loopx_git.client.parameters import Asked
 from loopx_git.client.views import Reading
 from loopx_git.core import ids, resolve
 from loopx_git.core.commands import RegisterPeer, SetPeerStatus, SetPolicy
@@ -20,9 +21,14 @@ class Peers(Namespace):
     """Registered agents, humans and loops."""
 
     def register(
-        self, agent: str, *, kind: str | None = None, capabilities: Sequence[str] | None = None, new: bool = False,
-        agent_id: str | None = None, dry_run: bool = False,
-    ) -> tuple[Peer | None, bool]:  # grouped by meaning  # fmt: skip
+        self,
+        agent: str,
+        *,
+        kind: str | None = None,
+        capabilities: Sequence[str] | None = None,
+        new: bool = False,
+        **how: Unpack[Asked],
+    ) -> tuple[Peer | None, bool]:
         """Register a peer, or change one (None leaves kind or capabilities as they are).
 
         Returns (the peer, whether it is new); the peer is None in a dry run of a new one. Raises UsageError for a
@@ -36,12 +42,10 @@ class Peers(Namespace):
             None if capabilities is None else tuple(capabilities),
             new,
         )
-        facts, snapshot = self._publish(command, f"peer register {agent}", agent_id, dry_run=dry_run)
+        facts, snapshot = self._publish(command, f"peer register {agent}", **how)
         return snapshot.peer(agent), facts.get("created", False)
 
-    def set_status(
-        self, agent: str, status: PeerStatus | str, *, agent_id: str | None = None, dry_run: bool = False
-    ) -> tuple[Peer, str]:
+    def set_status(self, agent: str, status: PeerStatus | str, **how: Unpack[Asked]) -> tuple[Peer, str]:
         """Pause, resume (active) or retire a peer: (the peer, its former status).
 
         Raises NotFound when there is no such peer, NotAllowed when it is retired or still holds claims.
@@ -49,8 +53,7 @@ class Peers(Namespace):
         if status not in set(PeerStatus):
             raise UsageError(f"status={status!r} is not a status of a peer", hint="one of " + ", ".join(PeerStatus))
         status = PeerStatus(status)
-        command, words = SetPeerStatus(agent, status), f"peer {status.value} {agent}"
-        facts, snapshot = self._publish(command, words, agent_id, dry_run=dry_run)
+        facts, snapshot = self._publish(SetPeerStatus(agent, status), f"peer {status.value} {agent}", **how)
         peer = snapshot.peer(agent)
         assert peer is not None
         return peer, str(facts["former"])
@@ -76,8 +79,7 @@ class PolicyKeys(Namespace):
         snapshot, reading = self._state(fresh=fresh, offline=offline)
         return {name: get(snapshot.policy, name) for name in KEYS}, reading
 
-    def set(self, key: str, value: str, *, agent_id: str | None = None, dry_run: bool = False) -> dict[str, Any]:
+    def set(self, key: str, value: str, **how: Unpack[Asked]) -> dict[str, Any]:
         """Set one key of the policy: {key, value, former}. Raises UsageError for a key or value that is not valid."""
-        words = f"policy set {key} {value}"
-        facts, _ = self._publish(SetPolicy(key, value), words, agent_id, dry_run=dry_run)
+        facts, _ = self._publish(SetPolicy(key, value), f"policy set {key} {value}", **how)
         return {name: facts[name] for name in ("key", "value", "former")}

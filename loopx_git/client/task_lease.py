@@ -61,7 +61,7 @@ class TaskLease(Namespace):
 
         A lease that somebody took over is left out. Raises UsageError when no agent is set.
         """
-        facts, _ = self._publish(RenewAll(), "task-lease renew --all", how["agent_id"], how["session"])
+        facts, _ = self._publish(RenewAll(), "task-lease renew --all", **how)
         return facts.get("renewed", [])
 
     def transfer(
