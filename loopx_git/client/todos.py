@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from loopx_git.client.arguments import checked
+from loopx_git.client.completed_at import completed_at
 from loopx_git.client.news import news
 from loopx_git.client.parameters import Choosing, Claiming, Completing, Forced, Held, Noted, OneTodo, Releasing
 from loopx_git.client.todo_reads import TodoReads
@@ -205,8 +206,12 @@ class Todos(TodoReads):
         is not on the list of allowed commands.
         """
         link = self._successor(how["successor"], how["successor_title"])
-        command = OnTodo(Operation.COMPLETE, todo_id, how["goal_id"], epoch=how["epoch"], note=how["note"], **link)
         actor = self._client.connection.actor(how["agent_id"], how["session"])
+        goal = how["goal_id"]
+        command = OnTodo(
+            Operation.COMPLETE, todo_id, goal, epoch=how["epoch"], note=how["note"],
+            code=completed_at(self._client, todo_id, goal, actor), **link,
+        )  # fmt: skip
         words = f"todo complete {todo_id}"
         try:
             answer = self._client.submit([command], actor, dry_run=how["dry_run"], words=words)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from loopx_git.core import ids
 from loopx_git.coverage import trailers
 from loopx_git.coverage.merges import Merges
-from loopx_git.coverage.raw import DIFF, EMPTY_TREE, ask, entries, told
+from loopx_git.coverage.raw import DIFF, EMPTY_TREE, ask, contents, entries, told
 from loopx_git.errors import InvalidState, UsageError
 from loopx_git.store.environment import judging
 from loopx_git.store.process import Finished
@@ -157,10 +157,15 @@ class Code:
     def _plain(self, oids: Sequence[str]) -> dict[str, list[str]]:
         """Commit -> the paths that differ from its parent (all of them, for a root)."""
         found: dict[str, list[str]] = {}
-        if oids:
-            done = self.git(["diff-tree", "--stdin", "--root", *DIFF], "".join(f"{oid}\n" for oid in oids).encode())
-            if done.code:
-                raise InvalidState(f"git cannot compare the commits: {done.complaint}", hint="git fsck")
-            for oid, path in entries(done.text):
-                found.setdefault(oid, []).append(path)
+        for oid, path, _ in self.brought(oids):
+            found.setdefault(oid, []).append(path)
         return found
+
+    def brought(self, oids: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+        """(commit, path, its content afterwards) of what ordinary commits changed; a merge changes nothing here."""
+        if not oids:
+            return iter(())
+        done = self.git(["diff-tree", "--stdin", "--root", *DIFF], "".join(f"{oid}\n" for oid in oids).encode())
+        if done.code:
+            raise InvalidState(f"git cannot compare the commits: {done.complaint}", hint="git fsck")
+        return contents(done.text)

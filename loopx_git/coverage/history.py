@@ -13,9 +13,11 @@ from typing import Any
 
 from loopx_git.client.claims_file import claims_at, tests_of
 from loopx_git.client.client import Client
+from loopx_git.client.completed_at import commits_of
 from loopx_git.core.change import Op
 from loopx_git.core.lease import Clocks, Ended, Lease
 from loopx_git.core.todo import Todo
+from loopx_git.coverage.position import Positions
 from loopx_git.coverage.rules import IN_CLONE
 from loopx_git.coverage.trailers import split
 from loopx_git.coverage.verdict import Claim, Named, fault_of
@@ -40,26 +42,30 @@ class LedgerStep:
     time: str
     lease: Lease
     todo: Todo | None
+    ends: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class Epoch:
     """One epoch that was granted: the commit that granted it, the record while it was held last and as it was left,
-    and the todo as it was at its end."""
+    the todo as it was at its end, and the commits of code at which the work stood when it was completed."""
 
     granted: str
     held: Lease
     last: Lease
     todo: Todo | None = None
+    ends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What the ledger knows at its tip: what each claim that is named is worth, and every claim that is live."""
+    """What the ledger knows at its tip: what each claim that is named is worth, and every claim that is live.
+    `position` tells what was there when a todo was completed."""
 
     named: Mapping[str, Named] = field(default_factory=dict)
     live: Sequence[Claim] = ()
     tip: str = ""
+    position: Positions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +84,13 @@ class LedgerHistory:
         return TreeSnapshot(self.objects.tree(self.tip), self.memo)
 
     def granted(
-        self, names: Iterable[str], caller: str, clocks: Clocks, require: str, prove: Prover | None
+        self, names: Iterable[str], caller: str, clocks: Clocks, require: str, prove: Prover | None,
+        position: Positions,
     ) -> Granted:  # fmt: skip
         """What is known at the tip, for judging commits that name these claims."""
         held = [Claim(found) for found in claims_at(self.snapshot, clocks)[0]]
         live = [claim for claim in held if not claim.has_lapsed(clocks.now.timestamp())]
-        return Granted(self.worth(names, held, caller, require=require, prove=prove), live, self.tip)
+        return Granted(self.worth(names, held, caller, require=require, prove=prove), live, self.tip, position)
 
     def root(self) -> str:
         """The first commit of the history. Raises InvalidState while it is not here."""
@@ -130,7 +137,8 @@ class LedgerHistory:
             if fault is None and claim is not None:
                 late = caller in IN_CLONE and is_late is not None and not done and is_late(claim)
                 fault = "late" if late else fault_of(claim, require)
-            found[name] = Named(claim, fault, done=done and fault is None, fields=fields)
+            ends = epoch.ends if epoch is not None else ()
+            found[name] = Named(claim, fault, done=done and fault is None, ends=ends, fields=fields)
         return found
 
 
@@ -218,7 +226,8 @@ def _step(checker: Checker, oid: str, goal: str, todo: str, steps: list[LedgerSt
             return None
     elif any(checker.walk(commit.parents[0] if commit.parents else None, oid, 1)):
         return None
-    return LedgerStep(oid, said.op.value, said.agent, format_time(commit.time), lease, stored)
+    ends = commits_of(said.code) if said.op is Op.COMPLETE else ()
+    return LedgerStep(oid, said.op.value, said.agent, format_time(commit.time), lease, stored, ends)
 
 
 def epochs_of(steps: Sequence[LedgerStep]) -> dict[int, Epoch]:
@@ -233,4 +242,5 @@ def epochs_of(steps: Sequence[LedgerStep]) -> dict[int, Epoch]:
             known.last = lease
             known.held = lease if lease.holder is not None else known.held
             known.todo = step.todo or known.todo
+            known.ends = step.ends or known.ends
     return found

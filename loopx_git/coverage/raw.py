@@ -22,11 +22,17 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 def entries(text: str) -> Iterator[tuple[str, str]]:
     """(commit, path) of `--raw -z` output; the commit is "" where git was asked about one difference alone."""
+    return ((commit, path) for commit, path, _ in contents(text))
+
+
+def contents(text: str) -> Iterator[tuple[str, str, str]]:
+    """As `entries`, and what the path has afterwards: mode and id, zeros where it is gone."""
     commit, parts = "", iter(text.split("\0"))
     for part in parts:
         # A line begins with a colon and its path follows it: no path can be taken for a commit.
         if part.startswith(":"):
-            yield commit, next(parts)
+            _, mode, _, oid, *_ = part.split(" ")
+            yield commit, next(parts), f"{mode} {oid}"
         elif part:
             commit = part.strip()
 

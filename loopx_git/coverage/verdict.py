@@ -11,12 +11,14 @@ from loopx_git.coverage.rules import RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from loopx_git.coverage.changes import CodeCommit
     from loopx_git.coverage.policy import GuardPolicy
 
+    #: Whether what a commit does to the paths was there at those commits; None where that cannot be told.
+    Position = Callable[[tuple[str, ...], CodeCommit, Sequence[str]], bool | None]
     Ground = tuple[str, tuple["Claim", ...], Mapping[str, Any]]
 
 _NOTHING: Mapping[str, Any] = {}
@@ -84,16 +86,33 @@ class Named:
     """A claim that the work stands on: named by a commit, or the session's own before there is a commit.
 
     `fault` is the rule against it (None: it is valid). `done`: its todo was completed, so claims that others hold now
-    do not matter. `claim` is None when there is no such claim. The fields are for the messages.
+    do not matter; `ends` are the commits at which the work stood then. `yields`: the one who holds the todo now
+    comes first. `claim` is None when there is no such claim. The fields are for the messages.
     """
 
-    __slots__ = ("claim", "done", "fault", "fields")
+    __slots__ = ("claim", "done", "ends", "fault", "fields", "yields")
 
     def __init__(
-        self, claim: Claim | None, fault: str | None = None, *, done: bool = False,
-        fields: Mapping[str, Any] = _NOTHING,
+        self, claim: Claim | None, fault: str | None = None, *, done: bool = False, ends: tuple[str, ...] = (),
+        yields: bool = False, fields: Mapping[str, Any] = _NOTHING,
     ) -> None:  # fmt: skip
-        self.claim, self.fault, self.done, self.fields = claim, fault, done, fields
+        self.claim, self.fault, self.fields = claim, fault, fields
+        self.done, self.ends, self.yields = done, ends, yields
+
+    def placed(self, commit: CodeCommit, paths: Sequence[str], position: Position | None) -> Named:
+        """What it is worth for these paths of that commit: a completed claim covers what was committed by then.
+
+        Where that cannot be told, it covers what is in its scope, as long as nobody else holds that.
+        """
+        if not self.done or self.claim is None:
+            return self
+        was_there = position(self.ends, commit, paths) if position is not None and self.ends else None
+        if was_there:
+            return self
+        if was_there is None and self.claim.tests is not None:
+            return Named(self.claim, yields=True, fields=self.fields)
+        why = f"the work stood at {self.ends[0][:12]}" if self.ends else "it has no scope, and no commit was recorded"
+        return Named(self.claim, "completed", fields={**self.fields, "completed": why})
 
 
 class Group:
@@ -124,8 +143,8 @@ class Case:
 
     def __init__(self, named: Sequence[Named], live: Iterable[Claim], agents: Iterable[str | None]) -> None:
         standing = [item.claim for item in named if item.fault is None and item.claim is not None]
-        known = {item.claim.todo for item in named if item.claim is not None}
-        known |= {str(item.fields["todo"]) for item in named if "todo" in item.fields}
+        known = {item.claim.todo for item in named if item.claim is not None and not item.yields}
+        known |= {str(item.fields["todo"]) for item in named if "todo" in item.fields and not item.yields}
         self._agents = {*agents, *(claim.holder for claim in standing)}
         self._done = {item.claim for item in named if item.done}
         others = [
@@ -239,10 +258,14 @@ def judge(paths: Iterable[str], policy: GuardPolicy, case: Case) -> list[Group]:
 
 
 class CommitJudge:
-    """Judges commits. `granted` is what every claim that they name is worth, `live` what is held now."""
+    """Judges commits. `granted` is what every claim that they name is worth, `live` what is held now, and `position`
+    tells what was there when a todo was completed."""
 
-    def __init__(self, policy: GuardPolicy, granted: Mapping[str, Named], live: Sequence[Claim]) -> None:
-        self.policy, self.granted, self.live = policy, granted, live
+    def __init__(
+        self, policy: GuardPolicy, granted: Mapping[str, Named], live: Sequence[Claim],
+        position: Position | None = None,
+    ) -> None:  # fmt: skip
+        self.policy, self.granted, self.live, self.position = policy, granted, live, position
         self._every = Index((claim, claim.tests) for claim in live if claim.tests is not None)
         self._cases: dict[tuple[object, ...], CommitCase] = {}
 
@@ -251,7 +274,7 @@ class CommitJudge:
         guarded = [path for path in commit.paths if self.policy.is_guarded(path)]
         if not guarded:
             return [Group("unguarded", (), paths=list(commit.paths))]
-        case = self._case(commit)
+        case = self._case(commit, guarded)
         groups = judge(commit.paths, self.policy, case)
         told = {id(group.fields) for group in groups}
         for item in case.faults:
@@ -260,17 +283,34 @@ class CommitJudge:
                 groups.append(Group(item.fault or "", claims, item.fields, guarded[:1]))
         return groups
 
-    def _case(self, commit: CodeCommit) -> CommitCase:
+    def _case(self, commit: CodeCommit, guarded: Sequence[str]) -> CommitCase:
         said, merge = commit.claims, commit.is_merge
-        found = self._cases.get((said, merge))
+        named = self._named(commit, guarded)
+        key = (said, merge, tuple((item.fault, item.done) for item in named))
+        found = self._cases.get(key)
         if found is None:
-            named = [self.granted[name] for name in said.claims]
             for value in said.malformed:
                 line = f"Loopx-Claim: {value}"[:120]
                 named.append(Named(None, "malformed", fields={"line": line, "by_name": True}))
             notes = {"stray": said.stray, "merge": merge}
-            found = self._cases[said, merge] = CommitCase(named, self.live, self._every, notes)
+            found = self._cases[key] = CommitCase(named, self.live, self._every, notes)
         return found
+
+    def _named(self, commit: CodeCommit, guarded: Sequence[str]) -> list[Named]:
+        """What the claims that it names are worth for it. One without a scope is asked for what no other has."""
+        named = [self.granted[name] for name in commit.claims.claims]
+        if not any(item.done for item in named):
+            return named
+        scoped = [item.claim for item in named if item.claim is not None and item.claim.tests is not None]
+        rest = [path for path in guarded if not any(claim.covers(path) for claim in scoped)]
+        return [
+            item.placed(
+                commit,
+                rest if item.claim is None or item.claim.tests is None else list(filter(item.claim.covers, guarded)),
+                self.position,
+            )
+            for item in named
+        ]
 
 
 def fields_of(group: Group, who: Who) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from loopx_git.client.client import Client
 from loopx_git.core.ids import OID
 from loopx_git.coverage.changes import Code, CodeCommit
 from loopx_git.coverage.history import ledger_of
+from loopx_git.coverage.position import Positions
 from loopx_git.coverage.verdict import CommitJudge, Group
 from loopx_git.errors import InvalidState, UsageError
 from loopx_git.guard.answer import Answer, examine
@@ -79,7 +80,8 @@ def judge_selection(client: Client, context: Context, selection: Sequence[str], 
     """The verdict on the selected commits."""
     if context.policy.mode == "off" or not selection:
         return Answer(context, source, [])
-    found = code_of(client.connection.repository).commits(selection)
+    code = code_of(client.connection.repository)
+    found = code.commits(selection)
     if context.problem is not None or context.tip is None:
         return examine(context, dict.fromkeys(path for commit in found for path in commit.paths), source)
     names = [name for commit in found for name in commit.claims.claims]
@@ -88,7 +90,8 @@ def judge_selection(client: Client, context: Context, selection: Sequence[str], 
         names, context.claims, source, require=require, is_late=context.is_late
     )
     live = [claim for claim in context.claims if not claim.has_lapsed(context.now)]
-    return Answer(context, source, gathered(found, CommitJudge(context.policy, granted, live)))
+    judge = CommitJudge(context.policy, granted, live, Positions(code, found))
+    return Answer(context, source, gathered(found, judge))
 
 
 def gathered(found: Iterable[CodeCommit], judge: CommitJudge) -> list[Group]:

@@ -44,7 +44,7 @@ def findings(
     if policy.mode == "off":
         return
     level = "error" if policy.mode == "block" or strict else "warning"
-    judge = CommitJudge(policy, granted.named, granted.live)
+    judge = CommitJudge(policy, granted.named, granted.live, granted.position)
     for commit in commits:
         for group in judge.judge(commit):
             if group.allowed:

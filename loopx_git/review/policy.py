@@ -83,6 +83,7 @@ def holds_for(policy: GuardPolicy, granted: Granted) -> Callable[[CodeCommit, st
     def is_operators(commit: CodeCommit, path: str) -> bool:
         for name in commit.claims.claims:
             named = granted.named.get(name)
+            named = None if named is None else named.placed(commit, [path], granted.position)
             claim = None if named is None or named.fault is not None else named.claim
             if claim is None or claim.tests is None or claim.holder not in (policy.operators or ()):
                 continue

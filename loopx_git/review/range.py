@@ -47,6 +47,11 @@ class CodeRange:
         options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules"]
         return self._git(["fetch", *options, *depth, "--", self.remote or "origin", *oids])
 
+    def bring(self, oid: str) -> None:
+        """Fetch a commit, where the history is whole and the remote gives it."""
+        if self.remote is not None and not os.path.exists(self._shallow()):
+            self._fetch([], [oid])
+
     def _deepen(self) -> None:
         if not self._is_cut():
             return

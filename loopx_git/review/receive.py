@@ -21,6 +21,7 @@ from loopx_git.core.times import format_time
 from loopx_git.coverage.changes import CodeCommit
 from loopx_git.coverage.history import Granted, LedgerHistory, Prover
 from loopx_git.coverage.policy import GuardPolicy, is_match
+from loopx_git.coverage.position import Positions
 from loopx_git.errors import InvalidState, NotAllowed
 from loopx_git.format import message
 from loopx_git.ledger.snapshot import TreeSnapshot
@@ -321,7 +322,7 @@ class Gate:
         names = [name for commit in changes for name in commit.claims.claims]
         prove, clocks = self._prover(fresh=False), Clocks(datetime.now(UTC))
         granted = LedgerHistory(self.objects, self.memo, tip).granted(
-            names, "gate", clocks, self.policy.require, prove
+            names, "gate", clocks, self.policy.require, prove, Positions(code.code, changes)
         )
         late = [commit for commit in changes if commit.oid not in early]
         found = self._rules(update, changes, granted)

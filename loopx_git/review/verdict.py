@@ -12,6 +12,7 @@ from loopx_git.client.connect import Overrides
 from loopx_git.core.lease import Clocks
 from loopx_git.coverage.changes import CodeCommit
 from loopx_git.coverage.history import Granted, Prover, ledger_of
+from loopx_git.coverage.position import Positions
 from loopx_git.errors import InvalidState
 from loopx_git.review.check import CONFIG, ReviewFinding, findings
 from loopx_git.review.policy import (
@@ -134,7 +135,8 @@ class Review:
         root = self._pinned(ledger.root())
         names = [name for commit in changes for name in commit.claims.claims]
         clocks = Clocks(self.overrides.clock.wall())
-        return ledger.granted(names, "review", clocks, self.policy.require, self._prover()), root
+        position = Positions(self.range.code, changes, self.range.bring)
+        return ledger.granted(names, "review", clocks, self.policy.require, self._prover(), position), root
 
     def _prover(self) -> Prover | None:
         """Where the policy asks for signed claims: what proves that a claim is its holder's."""

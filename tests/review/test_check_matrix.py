@@ -106,9 +106,16 @@ def lapsed_and_nobody_came(c: Coding) -> None:
 @case()
 def completed_and_reopened(c: Coding) -> None:
     claim = c.claim(API, "alice")
+    c.commit({"api/a.py": "1"}, [claim])
     c.client.todo.complete(API, agent_id="alice", session="one")
     c.client.todo.reopen(API, agent_id="bob")
     c.claim(API, "bob")
+
+
+@case(("completed", "api/a.py", API))
+def committed_after_the_completion(c: Coding) -> None:
+    claim = c.claim(API, "alice")
+    c.client.todo.complete(API, agent_id="alice", session="one")
     c.commit({"api/a.py": "1"}, [claim])
 
 

@@ -248,9 +248,10 @@ def test_code_that_is_landed_passes_with_its_completion(server: Server) -> None:
     client.land(server.held, to="main")
     assert client.todo.show(server.held)[0].todo.status == "completed"
     assert clone.git("ls-remote", "origin", "refs/heads/main").split("\t")[0] == clone.git("rev-parse", "HEAD")
-    # Under the same claim, now ended by its holder, what was still to be pushed passes too.
+    # The claim ended with what has landed.
     clone.commit("b.py", message=f"more\n\nLoopx-Claim: {server.held}@1")
-    clone.git("push", "-q", "origin", "HEAD:main")
+    (line,) = server.refused(clone, "HEAD:main")
+    assert "(completed) b.py" in line
     clone.commit("c.py", message="unclaimed")
     with pytest.raises(Exception, match="names no claim"):
         server.client("alice", "again").todo.claim(server.free)
