@@ -328,7 +328,8 @@ def test_a_commit_uses_no_network_and_no_pygit2(site: MakeSite, monkeypatch: pyt
     def raising(*args: object, **more: object) -> None:
         raise AssertionError("the network was used")
 
-    monkeypatch.setattr(remote.RemotePublisher, "_git", raising)
+    for step in ("fetch", "push", "look"):
+        monkeypatch.setattr(remote.RemotePublisher, step, raising)
     began: list[str] = []
     spawn = process.subprocess.Popen
 
