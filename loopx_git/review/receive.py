@@ -167,9 +167,11 @@ class Gate:
         return [entry for entry in self.policy.branches if not any(is_match(entry, ref) for ref in refs)]
 
     def _refs(self) -> dict[str, str]:
-        """Every ref, and the one that it points at where it is a symbolic one, else itself."""
-        listed = self._git("for-each-ref", "--format=%(refname) %(symref)") or ""
-        pairs = [line.partition(" ") for line in listed.splitlines()]
+        """Every ref, and the one that it points at where it is a symbolic one, else itself. Raises InvalidState."""
+        listed = self.repository.git(["for-each-ref", "--format=%(refname) %(symref)"], timeout=60)
+        if listed.code:
+            raise InvalidState(f"the refs here cannot be listed: {listed.complaint}", hint="git for-each-ref")
+        pairs = [line.partition(" ") for line in listed.text.splitlines()]
         return {ref: target or ref for ref, _, target in pairs}
 
     @staticmethod

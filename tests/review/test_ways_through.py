@@ -15,7 +15,9 @@ from review.test_receive import Server, copied, guarded, server
 from loopx_git.client.client import Client
 from loopx_git.client.connect import Overrides
 from loopx_git.errors import InvalidState, LoopXError, UsageError
+from loopx_git.review.receive import ABSENT, Gate, Update
 from loopx_git.store.clock import SystemClock
+from loopx_git.store.repository import open_repository
 
 __all__ = ["copied", "guarded", "server"]
 CONFIG, SIGNERS = ".loopx/config.toml", ".loopx/allowed_signers"
@@ -363,6 +365,17 @@ def test_at_the_gate_a_symbolic_ref_is_the_branch_that_it_moves(server: Server, 
     clone.commit("a.py", "1", "no claim")
     (line,) = server.refused(clone, f"HEAD:{alias}")
     assert "(missing) a.py" in line
+
+
+def test_at_the_gate_refs_that_cannot_be_listed_are_not_taken_for_none(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = server.world
+    gate = Gate(open_repository(str(world.remote), world.env), world.env, 60)
+    # Git reads a broken packed-refs file only when it lists: the gate has read HEAD before.
+    plant(world.remote / "packed-refs", "no ref\n")
+    with pytest.raises(InvalidState, match="cannot be listed"):
+        gate.refusals([Update(ABSENT, "1" * 40, "refs/heads/other")])
 
 
 @pytest.mark.parametrize(("ahead", "passes"), [(30, True), (3600, False)])
